@@ -40,13 +40,13 @@ def test_every_gap_is_in_one_part_and_parts_are_equal(kind: str, m: int, devices
     lengths = lengths_of(kind, m)
     parts = gpu_parts.parts_of(lengths, devices)
     assert len(parts) == devices
-    looked_at = np.array(
+    looks = np.array(
         [[gpu_between.is_counted.py_func(word, first, m) for word in range(m)] for first in range(0, m, 32)]
     )
     of_chunks = np.array([lengths[first : first + 32].sum() for first in range(0, m, 32)])
     looked_through = int(of_chunks.sum()) // gpu_parts._RANKS_LOOKED_AT if m > 32 else 0
     sets = of_chunks * gpu_parts._GAPS_COUNTED // gpu_parts._RANKS_IN_SETS + looked_through  # (what takes as long)
-    total, of_devices = np.zeros((len(looked_at), m), np.int64), []
+    total, of_devices = np.zeros((len(looks), m), np.int64), []
     for number, mine in enumerate(parts):
         assert len({part.first_word for part in mine}) == len(mine)
         have = np.zeros_like(total)
@@ -61,7 +61,7 @@ def test_every_gap_is_in_one_part_and_parts_are_equal(kind: str, m: int, devices
                 assert is_complete == (last - first == lengths[word]) and is_complete + is_split <= 1
                 assert is_complete or is_split or last == first, number
         total += have
-        of_devices.append(have[looked_at].sum() + sets[[part.first_word // 32 for part in mine]].sum())
+        of_devices.append(have[looks].sum() + sets[[part.first_word // 32 for part in mine]].sum())
     assert (total == lengths).all()
     share = sum(of_devices) / devices
     assert max(of_devices) - share <= devices + 2 * share / 64 + sets.max() * (
@@ -78,10 +78,11 @@ def test_two_devices_are_done_together(m: int) -> None:
     for parts in gpu_parts.parts_of(lengths, 2):
         gaps = 0
         for part in parts:
-            is_counted = np.repeat(gpu_parts.looked_at(chunks)[:, part.first_word // gpu_sets.WORDS], gpu_sets.WORDS)
-            gaps += int(lengths[part.complete_words] @ is_counted[:m][part.complete_words])
+            counted = gpu_parts.counted_chunks(chunks)[:, part.first_word // gpu_sets.WORDS]
+            of_words = np.repeat(counted, gpu_sets.WORDS)[:m]
+            gaps += int(lengths[part.complete_words] @ of_words[part.complete_words])
         of_devices.append(gaps + int(sets[[part.first_word // gpu_sets.WORDS for part in parts]].sum()))
-    alone = int((of_chunks @ gpu_parts.looked_at(chunks)).sum() + sets.sum())
+    alone = int((of_chunks @ gpu_parts.counted_chunks(chunks)).sum() + sets.sum())
     assert max(of_devices) <= (alone + sets.max()) // 2 + 5_000
 
 
@@ -123,11 +124,11 @@ def test_every_pair_is_counted_once_and_each_word_for_half_of_the_others(
     assert np.array_equal(table | table.T, np.ones((words, words), bool))
     assert np.array_equal(table & table.T, chunk[:, None] == chunk)
     chunks = -(-words // 32)
-    looked_at = [len(set(chunk[row].tolist())) for row in table]
-    assert set(looked_at) <= {chunks // 2, (chunks + 1) // 2, chunks // 2 + 1}
+    of_words = [len(set(chunk[row].tolist())) for row in table]
+    assert set(of_words) <= {chunks // 2, (chunks + 1) // 2, chunks // 2 + 1}
     # Where chunks face each other no half of the file has all that are looked at more often.
     if chunks % 4 == 0 and words % 32 == 0:
-        assert sum(looked_at[: words // 2]) == sum(looked_at[words // 2 :])
+        assert sum(counted_chunks[: words // 2]) == sum(counted_chunks[words // 2 :])
 
 
 def test_what_is_sent_last_is_sent_in_small_pieces() -> None:

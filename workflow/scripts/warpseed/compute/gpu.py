@@ -173,9 +173,9 @@ def _take_array(array: Any, kinds: list[Any], words: list[Any]) -> None:
         words += 0, 0, count, size, array.content.data.ptr, count, size
         return
     strides = array.strides
-    # An array that repeats itself has a kind of its own for Numba, and so has one with gaps.
-    c_order, f_order = array.flags.c_contiguous, array.flags.f_contiguous
-    kinds.append((array.dtype, array.ndim, None if c_order and 0 not in strides else (c_order, f_order, strides)))
+    # An array that repeats itself has a kind of its own for Numba, and so has one with gaps, whatever these are.
+    c_order, f_order, repeats = array.flags.c_contiguous, array.flags.f_contiguous, 0 in strides
+    kinds.append((array.dtype, array.ndim, None if c_order and not repeats else (c_order, f_order, repeats)))
     words += 0, 0, array.size, array.itemsize, array.data.ptr, *array.shape, *strides
 
 

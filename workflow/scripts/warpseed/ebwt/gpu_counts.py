@@ -15,7 +15,7 @@ from warpseed.compute.gpu import argsort, cupy, launch
 from warpseed.compute.warp import BLOCK, LANES
 from warpseed.ebwt.gpu_between import GAPS, count_between, count_warps, find_last, put_owners
 from warpseed.ebwt.gpu_fast import cut_ranks, put_colours
-from warpseed.ebwt.gpu_parts import Part, looked_at
+from warpseed.ebwt.gpu_parts import Part, counted_chunks
 from warpseed.ebwt.gpu_sets import (
     COUNTED,
     RANKS,
@@ -225,7 +225,7 @@ def _most_warps(ranked: Ranked, slab: _Slab, part: Part) -> int:
     """That serve the gaps of a part that end in a slab, at most: all of those that they have are full but for one of
     each stretch and word."""
     first, last = part.words.start // WORDS, -(-part.words.stop // WORDS)
-    chunks = np.arange(first, last)[looked_at(len(ranked.of_chunks))[first:last, part.first_word // WORDS]]
+    chunks = np.arange(first, last)[counted_chunks(len(ranked.of_chunks))[first:last, part.first_word // WORDS]]
     ranks, words = ranked.of_chunks[chunks, slab.begin : slab.end].sum(), min(len(chunks) * WORDS, len(part.words))
     return int(ranks) // GAPS + (slab.end - slab.begin) * words
 

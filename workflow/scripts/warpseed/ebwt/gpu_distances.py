@@ -100,15 +100,15 @@ def shared_distances(
     DeviceError : one does not answer
     """
     words = ordered[0].words
-    m, made_type = len(words.offsets) - 1, distance_type(words.longest)
-    found = locked(m * m, made_type, threads, LEAST_LOCKED).reshape(m, m)
+    m, of_entries = len(words.offsets) - 1, distance_type(words.longest)
+    matrix = locked(m * m, of_entries, threads, LEAST_LOCKED).reshape(m, m)
 
     def colour(number: int, watch_here: Stopwatch) -> Any:
         with time_on_device(watch_here, "distances"):
             return colours_of(ordered[number].words, ordered[number].order)
 
     def send(distances: Any, part: Part) -> None:
-        _send(distances, part, found, threads)
+        _send(distances, part, matrix, threads)
 
     def count(number: int, watch_here: Stopwatch) -> _Counted | None:
         if not parts[number]:
@@ -118,25 +118,25 @@ def shared_distances(
             if len(devices) > 1:
                 all_colours = joined_from(colours, number)
                 mark("device_to_device")
-            made = _count(all_colours, ordered[number].words, parts[number], send)
+            mine = _count(all_colours, ordered[number].words, parts[number], send)
             mark("distances")
             wait_for_sent()
             mark("device_to_host")
-        return made
+        return mine
 
     def join(number: int, watch_here: Stopwatch) -> None:
         """Of words of which several devices have some gaps, the first of these adds up what all have counted."""
-        made = counted[number]
-        if made is None:
+        mine = counted[number]
+        if mine is None:
             return
         with marked_on_device(watch_here) as mark:
             for (first_word, word), counts in _rests_of(counted, number):
                 rest = Part(first_word, (word, 0), (word + 1, 0))
                 summed = sum(map(from_device, counts[1:]), counts[0])
                 mark("device_to_device")
-                _put_distances(made, summed, rest)
+                _put_distances(mine, summed, rest)
                 mark("distances")
-                send(made.distances, rest)
+                send(mine.distances, rest)
             wait_for_sent()
             mark("device_to_host")
 
@@ -146,7 +146,7 @@ def shared_distances(
     counted = take_step(devices, count, watch)
     if any(each and each.rests for each in counted):
         take_step(devices, join, watch)
-    return found
+    return matrix
 
 
 def bytes_of_distances(ranks: int, m: int, longest: int) -> int:
@@ -167,17 +167,17 @@ def _count(
     m = len(words.offsets) - 1
     ranked = rank_words(colours, words.offsets)
     distances = cupy().empty((m, m), distance_type(words.longest))
-    made = _Counted(ranked, words.offsets, distances, {})
+    counted = _Counted(ranked, words.offsets, distances, {})
 
     def done(counts: Any, part: Part) -> None:
-        _put_distances(made, counts[part.complete_words], part)
+        _put_distances(counted, counts[part.complete_words], part)
         if send is not None:
             send(distances, part)
 
     for part, pieces in zip(parts, _pieces_of(parts, m, distances.itemsize), strict=True):
         counts = count_gaps(ranked, part.split(pieces if send else 1), done)
-        made.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.split_words)
-    return made
+        counted.rests.update(((part.first_word, word), counts[word : word + 1].copy()) for word in part.split_words)
+    return counted
 
 
 def _pieces_of(parts: Sequence[Part], m: int, itemsize: int) -> list[int]:
@@ -199,25 +199,32 @@ def _rests_of(counted: Sequence[_Counted | None], number: int) -> Iterator[tuple
             yield key, [others[key] for others in rests[number:] if key in others]
 
 
-def _put_distances(made: _Counted, counts: Any, part: Part) -> None:
+def _put_distances(counted: _Counted, counts: Any, part: Part) -> None:
     """Make distances, in both halves of the matrix, of what was counted for the complete words of a part.
 
     counts : uint32[words, k]
     """
     squares = -(-counts.shape[0] // LANES) * -(-counts.shape[1] // LANES)
-    read = counts, part.complete_words.start, part.first_word, made.offsets, made.ranked.firsts, made.ranked.lasts
-    launch(put_distances, squares * SQUARE_BLOCK, SQUARE_BLOCK, *read, made.distances)
+    read = (
+        counts,
+        part.complete_words.start,
+        part.first_word,
+        counted.offsets,
+        counted.ranked.firsts,
+        counted.ranked.lasts,
+    )
+    launch(put_distances, squares * SQUARE_BLOCK, SQUARE_BLOCK, *read, counted.distances)
 
 
-def _send(distances: Any, part: Part, found: np.ndarray, threads: int) -> None:
+def _send(distances: Any, part: Part, matrix: np.ndarray, threads: int) -> None:
     """Send to the host what `_put_distances` has made."""
-    m, first_word = len(found), part.first_word
+    m, first_word = len(matrix), part.first_word
     members = slice(first_word, min(first_word + WORDS, m))
     for begin, end in _counted_in(part, m):
-        sent_to_host(distances[begin:end, members], found[begin:end, members], threads)
+        sent_to_host(distances[begin:end, members], matrix[begin:end, members], threads)
         for others in (slice(begin, min(end, members.start)), slice(max(begin, members.stop), end)):
             if others.start < others.stop:
-                sent_to_host(distances[members, others], found[members, others], threads)
+                sent_to_host(distances[members, others], matrix[members, others], threads)
 
 
 def _counted_in(part: Part, m: int) -> Iterator[tuple[int, int]]:

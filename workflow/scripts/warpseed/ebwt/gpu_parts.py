@@ -17,7 +17,7 @@ import numpy as np
 from warpseed.ebwt.gpu_between import is_counted
 from warpseed.ebwt.gpu_sets import WORDS
 
-__all__ = ["Part", "looked_at", "parts_of"]
+__all__ = ["Part", "counted_chunks", "parts_of"]
 
 _NEAR = 64
 """A part may begin and end by this share of its gaps earlier or later, where it then does so with a word."""
@@ -71,7 +71,7 @@ def parts_of(lengths: np.ndarray, devices: int) -> list[list[Part]]:
     """
     m, chunks = len(lengths), -(-len(lengths) // WORDS)
     of_chunks = np.add.reduceat(lengths, np.arange(0, m, WORDS))
-    work = _Work(lengths, of_chunks @ looked_at(chunks), _work_of_sets(of_chunks))
+    work = _Work(lengths, of_chunks @ counted_chunks(chunks), _work_of_sets(of_chunks))
     again = int(work.sets.max())  # (of members that two devices count for, both make the sets)
     total_work, gaps = int(work.gaps.sum() + work.sets.sum()) + (devices - 1) * again, int(work.gaps.sum())
     places = [(0, 0, 0)]
@@ -99,7 +99,7 @@ def _work_of_sets(of_chunks: np.ndarray) -> np.ndarray:
 
 
 @cache
-def looked_at(chunks: int) -> np.ndarray:
+def counted_chunks(chunks: int) -> np.ndarray:
     """bool[chunks, chunks], whether in gaps of the words of a chunk the members of another one are looked for."""
     firsts = [chunk * WORDS for chunk in range(chunks)]
     table = np.array([[is_counted.py_func(word, member, chunks * WORDS) for member in firsts] for word in firsts])
@@ -114,7 +114,7 @@ def _place(work: _Work, before: int, near: int) -> tuple[int, int, int]:
     before -= int(ends[chunk] - work.gaps[chunk])
     if before <= 0:  # (to make their sets would take all that is left)
         return chunk, 0, 0
-    of_words = np.cumsum(np.where(np.repeat(looked_at(len(ends))[:, chunk], WORDS)[:m], lengths, 0))
+    of_words = np.cumsum(np.where(np.repeat(counted_chunks(len(ends))[:, chunk], WORDS)[:m], lengths, 0))
     word = min(int(np.searchsorted(of_words, before, side="right")), m - 1)
     left = int(of_words[word]) - before
     rank = int(lengths[word]) - left
