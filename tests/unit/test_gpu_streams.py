@@ -69,8 +69,7 @@ def test_the_streams_of_the_thesis() -> None:
 
 def test_kernels_in_decisions() -> None:
     direct = [f"{1e3 * LIMITS[f'k={k}; {GENOME}', 'time']:.1f}" for k in (3, 6, 9, 12, 15, 31)]
-    assert direct[0] == direct[1]
-    told = f"{direct[0]} ms for k = 3 and 6, {direct[2]} for 9, {direct[3]} for 12"
+    told = f"{direct[0]} ms for k = 3, {direct[1]} for 6, {direct[2]} for 9, {direct[3]} for 12"
     hashed = f"{direct[4]} for 15 and {direct[5]} for 31"
     assert f"(records: `nvidia-h200-tree-bitmap`): {told}, where the hash table takes {hashed}" in DECISIONS
     shuffle = [f"k={k}; length=100000; seed_length=10000; kernel=shuffle" for k in (3, 15)]
