@@ -43,7 +43,7 @@ SEARCHES = [
 
 @pytest.mark.parametrize("command", SEARCHES, ids=" ".join)
 def test_libraries_say_nothing(tmp_path: Path, command: list[str]) -> None:
-    """Whatever the grids are, and these are the smallest."""
+    """Few queries make the smallest grids, of which a library might warn."""
     genome, queries = save(tmp_path, "g.fa", fasta(CONTIGS)), save(tmp_path, "k.fa", fasta(QUERIES))
     index, (name, *arguments) = str(tmp_path / "index"), command
     run("index", genome, "-o", index, "--parts", "fast,paper", cache=tmp_path)
@@ -74,8 +74,8 @@ def test_a_command_that_was_run_before_does_without_numba(tmp_path: Path, comman
         start("-m", "warpseed", "index", *given, "-o", index, "--parts", "fast,paper")
         given = [index, save(tmp_path, "k.fa", fasta(QUERIES))]
     said, written = [], []
-    for run in ("first", "second"):
-        folder = tmp_path / run
+    for time in ("first", "second"):
+        folder = tmp_path / time
         settings = ["-q", "--device", "gpu", "-o", str(folder / "out.tsv"), *arguments]
         said.append(start("-c", COMMAND, name, *given, *settings, NUMBA_CACHE_DIR=code).stdout)
         files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "index.json")

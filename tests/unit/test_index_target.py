@@ -177,6 +177,25 @@ def test_an_old_index_that_cannot_be_removed(
     shutil.rmtree(left[0])
 
 
+def test_the_old_index_stays_where_the_new_one_vanishes(
+    tmp_path: Path, index: SeedIndex, genome: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As what cleans up after others may make it, between the two steps of the exchange."""
+    folder, replace = tmp_path / "index", Path.replace
+    save_index(build_index(genome, parts="paper"), folder)
+
+    def vanish(path: Path, to: Path) -> Path:
+        if to == folder and not to.exists() and not path.name.endswith(".old"):
+            shutil.rmtree(path)
+        return replace(path, to)
+
+    monkeypatch.setattr(Path, "replace", vanish)
+    with pytest.raises(IndexFormatError, match="cannot be written"):
+        save_index(index, folder)
+    assert open_index(folder).parts == ("forward", "reverse")
+    assert {path.name for path in tmp_path.iterdir()} == {"index", "genome.fa"}
+
+
 def test_a_long_name_is_a_name(tmp_path: Path, index: SeedIndex) -> None:
     folder = tmp_path / ("x" * 250)
     save_index(index, folder)

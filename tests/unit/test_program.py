@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from types import FrameType
 
@@ -18,13 +19,12 @@ from warpseed.compute.temporary import temporary_name
 from warpseed.ebwt.output import TRANSFORM, WORDS, open_all
 from warpseed.fm_index.manifest import MANIFEST
 from warpseed.fm_index.target import written_whole
-from warpseed.workflow.program import Stopped, stop_behind
+from warpseed.workflow.program import Stopped, end_of_stop
 
 _BEGINNING = """
 import os, signal, sys, time
-from warpseed.fm_index.manifest import MANIFEST
-from warpseed.fm_index.target import written_whole
-from warpseed.workflow.program import leave_nothing_behind, stop_behind, stop_on_signals
+from warpseed.compute.waits import wait_for_all
+from warpseed.workflow.program import end_of_stop, end_of_work, leave_nothing_behind, stop_behind, stop_on_signals
 
 def interrupt():
     os.kill(os.getpid(), signal.SIGTERM)
@@ -35,14 +35,22 @@ class Thing:
     def __del__(self):
         interrupt()
 
+def swallowed():
+    thing = Thing()
+    del thing
+
 stop_on_signals()
 try:
 """
 _ENDING = """
+    end_of_work()
 except BaseException as error:
-    print(type(error).__name__, stop_behind(error).status)
+    stopped = stop_behind(error)
+    end_of_stop(error)
+    print(type(error).__name__, stopped.status, *signal.getitimer(signal.ITIMER_REAL))
 leave_nothing_behind()
 """
+STOPPED = f"Stopped {128 + signal.SIGTERM} 0.0 0.0\n"
 
 
 def _said_by(block: str) -> tuple[str, str]:
@@ -63,16 +71,15 @@ def _said_by(block: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     "block",
     [
-        "thing = Thing()\ndel thing\nwhile True:\n    pass",
-        "thing = Thing()\ndel thing\ntime.sleep(50)",
+        "swallowed()\nwhile True:\n    pass",
+        "swallowed()\ntime.sleep(50)",
         "try:\n    interrupt()\nexcept BaseException:\n    pass\ntime.sleep(50)",
+        "swallowed()",
     ],
-    ids=["in a destructor", "before a wait", "and caught"],
+    ids=["in a destructor", "before a wait", "and caught", "at the end"],
 )
 def test_a_signal_that_was_swallowed_comes_again(block: str) -> None:
-    said, error = _said_by(block)
-    assert said == f"Stopped {128 + signal.SIGTERM}\n"
-    assert error == "Stopping after SIGTERM.\n"
+    assert _said_by(block) == (STOPPED, "Stopping after SIGTERM.\n")
 
 
 def test_what_is_being_ended_is_not_interrupted() -> None:
@@ -83,16 +90,66 @@ finally:
     time.sleep(1)
     print("ended")
 """
-    assert _said_by(block)[0] == f"ended\nStopped {128 + signal.SIGTERM}\n"
+    assert _said_by(block)[0] == f"ended\n{STOPPED}"
+
+
+def test_what_is_waited_for_is_not_left() -> None:
+    """A signal that was swallowed comes again while others are at work, which the program waits for."""
+    block = """
+def wait():
+    for _ in range(5):
+        time.sleep(0.1)
+    print("done")
+swallowed()
+wait_for_all([wait] * 3)
+"""
+    assert _said_by(block)[0] == f"done\ndone\ndone\n{STOPPED}"
+
+
+def test_what_functions_held_goes_before_the_end() -> None:
+    """Also where another exception took the place of `Stopped`."""
+    block = """
+def writing():
+    try:
+        yield
+    finally:
+        print("removed")
+def write():
+    held = writing()
+    next(held)
+    interrupt()
+try:
+    write()
+except BaseException:
+    raise ValueError
+"""
+    assert _said_by(block)[0] == f"removed\n{STOPPED.replace('Stopped', 'ValueError')}"
+
+
+def test_nothing_comes_behind_the_end() -> None:
+    block = "swallowed()\nleave_nothing_behind()\ntime.sleep(0.5)\ninterrupt()\nos.write(2, b'whole')\nos._exit(0)"
+    assert _said_by(block)[1] == "Stopping after SIGTERM.\nwhole"
 
 
 def test_other_exceptions_that_nobody_takes_are_said() -> None:
-    block = "class Bad:\n    def __del__(self):\n        raise KeyError('this one')\nbad = Bad()\ndel bad\ninterrupt()"
-    assert "KeyError: 'this one'" in _said_by(block)[1]
+    """By what said them before."""
+    block = """
+import warpseed.workflow.program as program
+sys.unraisablehook = lambda ignored: print(repr(ignored.exc_value))
+stop_on_signals()
+class Bad:
+    def __del__(self):
+        raise KeyError("this one")
+bad = Bad()
+del bad
+swallowed()
+"""
+    assert _said_by(block) == (f"KeyError('this one')\n{STOPPED}", "Stopping after SIGTERM.\n")
 
 
 class _Interrupting:
-    """A profiler that raises `Stopped` at the n-th place where Python may look for signals."""
+    """A profiler that raises `Stopped` at the n-th place: where a function begins, or one in C has ended, as Python
+    looks for signals there."""
 
     def __init__(self, place: int) -> None:
         self.left = place
@@ -117,23 +174,26 @@ def _interrupted(act: Callable[[], None]) -> Iterator[int]:
             finally:
                 sys.setprofile(None)
         except BaseException as error:
-            if interrupting.left > 0:
-                raise
-            stop_behind(error)
+            passed: BaseException | None = error
+            while not isinstance(passed, Stopped):  # (it may have become another)
+                assert passed is not None
+                passed = passed.__context__
+            end_of_stop(error)
         if interrupting.left > 0:
             return
         yield place
 
 
-def _write_two(folder: Path) -> None:
+def _write_two(folder: Path, content: str = "1") -> None:
     with open_all(str(folder / "out"), [TRANSFORM, WORDS], str(folder.parent)) as streams:
-        streams[WORDS].write(b"words")
+        for stream in streams.values():
+            stream.write(content.encode())
 
 
-def _write_index(folder: Path) -> None:
+def _write_index(folder: Path, content: str = "1") -> None:
     with written_whole(folder, 100) as number:
         writing = os.open(MANIFEST, os.O_CREAT | os.O_WRONLY, dir_fd=number)
-        os.write(writing, b'{"format": 1, "warpseed": "1"}')
+        os.write(writing, json.dumps({"format": content, "warpseed": content}).encode())
         os.close(writing)
 
 
@@ -168,22 +228,31 @@ def test_wherever_it_is_interrupted_nothing_new_is_left(
 @_WRITERS
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_wherever_it_is_interrupted_something_whole_is_there(
-    tmp_path: Path, write: Callable[[Path], None], written: set[str]
+    tmp_path: Path, write: Callable[[Path, str], None], written: set[str]
 ) -> None:
     """What was there, or what took its place, and nothing beside it."""
-    write(tmp_path / "folder")
-    places = 0
-    for place in _interrupted(lambda: write(tmp_path / "folder")):
+    folder = tmp_path / "folder"
+    wholes = []
+    for content in ("1", "22"):
+        write(folder, content)
+        wholes.append({name: (folder / name).read_text() for name in written})
+    turns, seen = cycle(["1", "22"]), set()
+    for place in _interrupted(lambda: write(folder, next(turns))):
         assert _lying_in(tmp_path) == {"folder"} | written, place
-        places += 1
-    assert places > 500
+        now = {name: (folder / name).read_text() for name in written}
+        assert all(now[name] in [whole[name] for whole in wholes] for name in written), place
+        seen.update(now.values())
+    assert len(seen) == 2
 
 
-def test_an_index_that_stepped_aside_for_a_killed_process_goes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_there", [True, False], ids=["beside another", "in the moment that none is there"])
+def test_an_index_that_stepped_aside_for_a_killed_process_goes(tmp_path: Path, is_there: bool) -> None:
     _write_index(tmp_path / "index")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     aside = temporary_name(tmp_path / "index").replace(f"-{os.getpid()}-", f"-{gone.pid}-") + ".old"
-    shutil.copytree(tmp_path / "index", tmp_path / aside)
+    (tmp_path / "index").rename(tmp_path / aside)
+    if is_there:
+        shutil.copytree(tmp_path / aside, tmp_path / "index")
     _write_index(tmp_path / "index")
     assert _lying_in(tmp_path) == {"index", MANIFEST}

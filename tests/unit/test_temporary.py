@@ -13,7 +13,7 @@ import pytest
 from command_line import CONTIGS, fasta, save
 from warpseed import cli
 from warpseed.compute import temporary
-from warpseed.compute.temporary import remove_leftovers, temporary_name
+from warpseed.compute.temporary import folder_made, remove_leftovers, temporary_name
 from warpseed.sequences.files import atomic_path
 
 LIBRARY = str(Path(cli.__file__).parents[1])
@@ -81,10 +81,10 @@ def test_a_folder_of_an_index_goes_too(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.undo()
     left.mkdir()
     (left / "core.text.npy").write_bytes(bytes(99))
-    aside = left.with_name(f"{left.name}.old")  # an index that stood there: not ours to remove
+    aside = left.with_name(f"{left.name}.old")  # an index that stood there, in whose place the new one is
     aside.mkdir()
     assert cli.main(["index", save(tmp_path, "g.fa", fasta(CONTIGS)), "-o", str(folder)]) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [aside.name, "g.fa", "i"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.fa", "i"]
 
 
 def test_a_folder_that_cannot_be_looked_into_is_no_mistake(tmp_path: Path) -> None:
@@ -102,6 +102,22 @@ def test_a_folder_that_was_made_for_a_file_goes_with_it(tmp_path: Path) -> None:
                 (tmp_path / "c" / "e").mkdir()
             raise RuntimeError
         assert sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")) == sorted({*left, "there"})
+
+
+@pytest.mark.parametrize("made", [1, 2, 3])
+def test_folders_go_whichever_of_them_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: int) -> None:
+    make, left = os.mkdir, [made]
+
+    def interrupted(*arguments: object) -> None:
+        make(*arguments)  # type: ignore[arg-type]
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), folder_made(tmp_path / "a" / "b" / "c"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_command_that_fails_leaves_no_folder(tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ from warpseed.compute.machine import return_what_is_freed, usable_cores
 from warpseed.errors import InputError, advice_for, explain, how_many, say
 from warpseed.version import __version__
 from warpseed.workflow.program import (
+    Stopped,
+    end_of_stop,
+    end_of_work,
     leave_nothing_behind,
     log_to_standard_error,
     open_descriptors,
@@ -412,9 +415,11 @@ def _run(given: Sequence[str], *, is_program: bool) -> int:
             options.say(f"warpseed {__version__}: {shlex.join(given)}{_settings(options)}")
         status = int(options.run(options))
         _print()
+        end_of_work()
         return status
     except BaseException as error:
         if (stopped := stop_behind(error)) is not None:
+            end_of_stop(error)
             say(str(stopped))
             return stopped.status
         if isinstance(error, BrokenPipeError):
@@ -438,5 +443,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_descriptors()
     try:
         return _run(sys.argv[1:], is_program=True)
+    except Stopped as stopped:  # (while it was said what went wrong)
+        return stopped.status
     finally:
         leave_nothing_behind()

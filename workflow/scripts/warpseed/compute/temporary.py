@@ -46,7 +46,7 @@ def folder_made(place: Path) -> Iterator[None]:
         yield
     except BaseException:
         for folder in missing:
-            with suppress(OSError):  # (one that others have put something in stays, and so do those above it)
+            with suppress(OSError):  # (not made yet; or others have put something in, then those above it stay, too)
                 folder.rmdir()
         raise
 

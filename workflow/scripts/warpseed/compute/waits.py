@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 __all__ = ["wait_for_all"]
 
@@ -15,21 +17,15 @@ def wait_for_all(waits: Iterable[Callable[[], object]]) -> None:
     ------
     what the first of them has raised, when all have been called
     """
-    raised: list[BaseException] = []
-    for wait in waits:
-        while not _waited(wait, raised):
-            pass
-    if raised:
-        raise raised[0]
-
-
-def _waited(wait: Callable[[], object], raised: list[BaseException]) -> bool:
-    """Whether there is nothing more to wait for."""
+    left = deque(waits)
     try:
-        wait()
-    except Exception as error:
-        raised.append(error)
-    except BaseException as interrupt:  # (KeyboardInterrupt, or what another signal is turned into)
-        raised.append(interrupt)
-        return False
-    return True
+        while left:
+            left[0]()
+            left.popleft()
+    except BaseException as error:
+        if isinstance(error, Exception):  # (and no KeyboardInterrupt, or what another signal is turned into)
+            left.popleft()
+        # Here, where one is handled, `Stopped` is not raised again (see `warpseed.workflow.program`).
+        with suppress(BaseException):
+            wait_for_all(left)
+        raise

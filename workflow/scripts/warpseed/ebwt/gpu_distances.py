@@ -100,8 +100,8 @@ def shared_distances(
     DeviceError : one does not answer
     """
     words = ordered[0].words
-    m, of_entries = len(words.offsets) - 1, distance_type(words.longest)
-    matrix = locked(m * m, of_entries, threads, LEAST_LOCKED).reshape(m, m)
+    m = len(words.offsets) - 1
+    matrix = locked(m * m, distance_type(words.longest), threads, LEAST_LOCKED).reshape(m, m)
 
     def colour(number: int, watch_here: Stopwatch) -> Any:
         with time_on_device(watch_here, "distances"):
@@ -118,33 +118,33 @@ def shared_distances(
             if len(devices) > 1:
                 all_colours = joined_from(colours, number)
                 mark("device_to_device")
-            mine = _count(all_colours, ordered[number].words, parts[number], send)
+            counted = _count(all_colours, ordered[number].words, parts[number], send)
             mark("distances")
             wait_for_sent()
             mark("device_to_host")
-        return mine
+        return counted
 
     def join(number: int, watch_here: Stopwatch) -> None:
         """Of words of which several devices have some gaps, the first of these adds up what all have counted."""
-        mine = counted[number]
-        if mine is None:
+        counted = by_devices[number]
+        if counted is None:
             return
         with marked_on_device(watch_here) as mark:
-            for (first_word, word), counts in _rests_of(counted, number):
+            for (first_word, word), counts in _rests_of(by_devices, number):
                 rest = Part(first_word, (word, 0), (word + 1, 0))
                 summed = sum(map(from_device, counts[1:]), counts[0])
                 mark("device_to_device")
-                _put_distances(mine, summed, rest)
+                _put_distances(counted, summed, rest)
                 mark("distances")
-                send(mine.distances, rest)
+                send(counted.distances, rest)
             wait_for_sent()
             mark("device_to_host")
 
     colours = [each.colours for each in ordered]
     if any(each is None for each in colours):
         colours = take_step(devices, colour, watch)
-    counted = take_step(devices, count, watch)
-    if any(each and each.rests for each in counted):
+    by_devices = take_step(devices, count, watch)
+    if any(each and each.rests for each in by_devices):
         take_step(devices, join, watch)
     return matrix
 
@@ -191,9 +191,9 @@ def _pieces_of(parts: Sequence[Part], m: int, itemsize: int) -> list[int]:
     return pieces[::-1]
 
 
-def _rests_of(counted: Sequence[_Counted | None], number: int) -> Iterator[tuple[tuple[int, int], list[Any]]]:
+def _rests_of(by_devices: Sequence[_Counted | None], number: int) -> Iterator[tuple[tuple[int, int], list[Any]]]:
     """What several devices have counted of one word, of words of which a device is the first."""
-    rests = [each.rests if each else {} for each in counted]
+    rests = [each.rests if each else {} for each in by_devices]
     for key in rests[number]:
         if not any(key in others for others in rests[:number]):
             yield key, [others[key] for others in rests[number:] if key in others]

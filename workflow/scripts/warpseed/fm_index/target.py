@@ -184,20 +184,22 @@ def _move_into(temporary: Path, target: Path) -> None:
 def _take_the_place_of(target: Path, temporary: Path, named: Path) -> None:
     """Rename the new folder to its final name; the index that was there steps aside, so that a whole one is there at
     every moment but one, and goes."""
-    if not (target.exists() and stat.S_ISDIR(target.stat().st_mode) and any(target.iterdir())):
+    if target.exists() and stat.S_ISDIR(target.stat().st_mode) and any(target.iterdir()):
+        old = temporary.with_name(f"{temporary.name}{_ASIDE}")
+        try:
+            target.replace(old)
+            temporary.replace(target)
+            _remove_old(named, old)
+        except IndexFormatError:
+            raise
+        except BaseException:  # a signal may also come just behind any step
+            if old.exists() and not target.exists():
+                old.replace(target)
+            elif not temporary.exists():
+                shutil.rmtree(old, ignore_errors=True)
+            raise
+    else:
         temporary.replace(target)
-        return
-    old = temporary.with_name(f"{temporary.name}{_ASIDE}")
-    try:
-        target.replace(old)
-        temporary.replace(target)
-        _remove_old(named, old)
-    except BaseException:  # a signal may also come just behind any step
-        if not temporary.exists():
-            shutil.rmtree(old, ignore_errors=True)
-        elif old.exists() and not target.exists():
-            old.replace(target)
-        raise
     remove_leftovers(target, _ASIDE)
 
 
@@ -205,6 +207,9 @@ def _remove_old(named: Path, old: Path) -> None:
     try:
         shutil.rmtree(old)
     except OSError as error:
+        shutil.rmtree(old, ignore_errors=True)  # (a signal may have ended it half-way)
+        if not old.exists():
+            return
         raise IndexFormatError(
             f"{named}: the new index is written and whole, but the one that it replaced cannot be removed "
             f"({error.strerror}) and lies in {old}; remove that folder."

@@ -18,6 +18,8 @@ from warpseed.version import __version__
 from warpseed.workflow.cards import claim_cards
 from warpseed.workflow.program import (
     Stopped,
+    end_of_stop,
+    end_of_work,
     leave_nothing_behind,
     log_to_standard_error,
     say_what_it_took,
@@ -66,9 +68,11 @@ def rule_log(job: Any) -> Iterator[None]:
         if cards := claim_cards(int(job.resources.get("gpu", 0))):
             say(f"on GPU {', '.join(cards)}")
         yield
+        end_of_work()
     except (Exception, Stopped) as error:
         sentence, stopped = explain(error), stop_behind(error)
         if stopped is not None:
+            end_of_stop(error)
             status, last = stopped.status, str(stopped)
         else:
             status, last = 1, traceback.format_exc() if sentence is None else f"Error: {sentence}"

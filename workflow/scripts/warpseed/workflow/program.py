@@ -11,12 +11,16 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from warpseed.compute.machine import peak_memory
 from warpseed.errors import say
 
 __all__ = [
     "Stopped",
+    "end_of_stop",
+    "end_of_work",
     "leave_nothing_behind",
     "log_to_standard_error",
     "open_descriptors",
@@ -70,15 +74,12 @@ def _stop(number: int, frame: object) -> None:
 
 
 def _stop_again(number: int, frame: object) -> None:
-    """Raise `Stopped` again where nothing handles it: Python swallows what is raised in a destructor or a callback."""
-    if _raised_for and sys.exc_info()[1] is None:
+    """Raise `Stopped` again where nothing handles it: Python swallows what is raised in a destructor or a callback.
+
+    What runs while any exception is handled is not interrupted, such as what removes files.
+    """
+    if sys.exc_info()[1] is None:
         raise Stopped(_raised_for[0])
-
-
-def _say_unless_stopped(ignored: sys.UnraisableHookArgs) -> None:
-    """What is said of an exception that Python swallows: of `Stopped`, which is raised again, nothing."""
-    if not isinstance(ignored.exc_value, Stopped):
-        sys.__unraisablehook__(ignored)
 
 
 def stop_on_signals() -> None:
@@ -87,34 +88,63 @@ def stop_on_signals() -> None:
     One that is ignored, as under nohup, stays so. In another thread nothing happens: Python takes handlers in none.
     """
     if threading.current_thread() is threading.main_thread():
-        sys.unraisablehook = _say_unless_stopped
+        sys.unraisablehook = partial(_say_unless_stopped, sys.unraisablehook)
         for each in _SIGNALS:
             if signal.getsignal(each) is not signal.SIG_IGN:
                 signal.signal(each, _stop)
 
 
-def stop_behind(error: BaseException) -> Stopped | None:
-    """The signal that an exception comes from; None for one that comes from none. Asked where it is handled.
+def _say_unless_stopped(say_it: Callable[[Any], object], ignored: Any) -> None:
+    """What is said of an exception that Python swallows: of `Stopped`, which is raised again, nothing."""
+    if not isinstance(ignored.exc_value, Stopped):
+        say_it(ignored)
 
-    Once `Stopped` was raised, any does: what it passes may raise another, as the import of NumPy an ImportError. What
-    it came past is let go of, generators among it that are to remove what they wrote and were not yet told to.
+
+def end_of_work() -> None:
+    """Work is done: a signal changes nothing from now on.
+
+    Raises
+    ------
+    Stopped : one came, and Python swallowed what it raised
+    """
+    _pay_no_more_heed()
+    if _raised_for:
+        raise Stopped(_raised_for[0])
+
+
+def _pay_no_more_heed() -> None:
+    if threading.current_thread() is threading.main_thread():
+        for each in _SIGNALS:
+            if signal.getsignal(each) is _stop:
+                signal.signal(each, _is_stopping)
+    if _raised_for:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, _is_stopping)  # (one that has come already)
+
+
+def stop_behind(error: BaseException) -> Stopped | None:
+    """The signal that an exception comes from; None for one that comes from none.
+
+    Once `Stopped` was raised, any does: what it passes may raise another, as the import of NumPy an ImportError.
     """
     if isinstance(error, Stopped):
-        stopped = error
-    elif _raised_for:
-        stopped = Stopped(_raised_for[0])
-    else:
-        return Stopped(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    _let_go(error)
-    return stopped
+        return error
+    if _raised_for:
+        return Stopped(_raised_for[0])
+    return Stopped(signal.SIGINT) if isinstance(error, KeyboardInterrupt) else None
 
 
-def _let_go(error: BaseException | None) -> None:
-    """Forget the variables of all functions that an exception, and those before it, came past."""
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__context__
+def end_of_stop(error: BaseException) -> None:
+    """Where an exception that comes from a signal is handled: it is not raised again.
+
+    Variables of all functions that it came past are forgotten, so that generators among them remove what they wrote:
+    one whose turn it was may not have been told to.
+    """
+    _pay_no_more_heed()
+    before: BaseException | None = error
+    while before is not None:
+        traceback.clear_frames(before.__traceback__)
+        before = before.__context__
 
 
 def start_quickly() -> None:
@@ -142,6 +172,7 @@ def leave_nothing_behind() -> None:
     ignored, which would meet no handler when Python has given them back. Nor is anything looked through for garbage
     once more: the memory goes with the process.
     """
+    _pay_no_more_heed()
     gc.freeze()
     if _raised_for:
         for each in _SIGNALS:
