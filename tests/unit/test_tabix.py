@@ -15,6 +15,7 @@ from typing import Any
 import numpy.lib.recfunctions as rfn
 import pysam
 import pytest
+from interruptions import interrupted
 from made_up_hits import batches_of, hits_of, sorted_text
 from warpseed.errors import InputError
 from warpseed.kmer_seeds.output import LINES, write_hits
@@ -167,6 +168,23 @@ def test_no_index_of_an_older_file_is_left(tmp_path: Path, contigs: dict[str, in
         (index,) = new
         with pysam.TabixFile(os.fspath(path), index=os.fspath(tmp_path / index)) as table:
             assert len(list(table.fetch("x"))) == int((hits.contig == 0).sum()) > 10
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # (what Python swallows)
+def test_wherever_it_is_interrupted_no_file_has_another_ones_index(tmp_path: Path) -> None:
+    path, indexes = tmp_path / "h.bed.gz", {}
+    both = draw(NARROW, 5, 3), draw(NARROW, 6, 60)
+    for hits in (*both, *both):
+        write_hits(path, hits, sorted=True)
+        indexes[path.read_bytes()] = (tmp_path / "h.bed.gz.tbi").read_bytes()
+    assert len(indexes) == len(set(indexes.values())) == 2
+    turns, lacking = cycle(both), 0
+    for place in interrupted(lambda: write_hits(path, next(turns), sorted=True)):
+        assert {each.name for each in tmp_path.iterdir()} <= {"h.bed.gz", "h.bed.gz.tbi"}, place
+        index = tmp_path / "h.bed.gz.tbi"
+        assert not index.exists() or index.read_bytes() == indexes[path.read_bytes()], place
+        lacking += not index.exists()
+    assert 0 < lacking < place // 4
 
 
 def test_an_index_that_cannot_go_is_named(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from warpseed.workflow.program import (
     start_quickly,
     stop_behind,
     stop_on_signals,
+    tell,
 )
 
 if TYPE_CHECKING:
@@ -420,7 +421,7 @@ def _run(given: Sequence[str], *, is_program: bool) -> int:
     except BaseException as error:
         if (stopped := stop_behind(error)) is not None:
             end_of_stop(error)
-            say(str(stopped))
+            (tell if is_program else say)(str(stopped))
             return stopped.status
         if isinstance(error, BrokenPipeError):
             return 128 + signal.SIGPIPE

@@ -173,12 +173,25 @@ def _check_still_there(temporary: Path, number: int) -> None:
 
 def _move_into(temporary: Path, target: Path) -> None:
     """Into a folder that stays: without index.json nobody takes it for an index, so that goes first and comes last."""
-    for name in [MANIFEST, *sorted(os.listdir(target))]:
-        if name in _OURS:
-            (target / name).unlink(missing_ok=True)
-    for name in sorted(os.listdir(temporary), key=lambda name: (name == MANIFEST, name)):
-        (temporary / name).replace(target / name)
-    temporary.rmdir()
+    new = sorted(os.listdir(temporary), key=lambda name: (name == MANIFEST, name))
+    gone = [MANIFEST, *(name for name in os.listdir(target) if name in _OURS and name not in new)]
+
+    def move() -> None:
+        if (temporary / MANIFEST).exists():
+            for name in gone:
+                (target / name).unlink(missing_ok=True)
+        for name in new:
+            if (temporary / name).exists():
+                (temporary / name).replace(target / name)
+        temporary.rmdir()
+
+    try:
+        move()
+    except Exception:
+        raise
+    except BaseException:  # a signal: what was begun is done
+        move()
+        raise
 
 
 def _take_the_place_of(target: Path, temporary: Path, named: Path) -> None:

@@ -224,6 +224,7 @@ def _open_sorted(
                         handle.write(content)
             except OSError as error:
                 raise refusal(target, error) from error
+            remove_old_indexes(path)  # (of the older file; none is better than one that is not the new one's)
 
         with open_output(path, inputs, threads=threads, finish=write_index if indexed else None) as handle:
             output = _Output(handle, indexed)

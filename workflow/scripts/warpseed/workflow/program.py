@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import select
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from types import FrameType
 from typing import Any
 
 from warpseed.compute.machine import peak_memory
@@ -23,16 +25,25 @@ __all__ = [
     "end_of_work",
     "leave_nothing_behind",
     "log_to_standard_error",
+    "may_be_raised",
     "open_descriptors",
     "say_what_it_took",
     "start_quickly",
     "stop_behind",
     "stop_on_signals",
+    "tell",
 ]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_AGAIN = 0.2
-"""Seconds after which `Stopped` is raised again, unless it has come to where it is handled."""
+_SOON, _AGAIN = 0.002, 1.0
+"""Seconds after which `Stopped` is raised where it may not be at once, and again, unless it has come to where it is
+handled."""
+_WHOLE = {
+    *("contextlib", "threading", "queue", "concurrent.futures._base", "concurrent.futures.thread", "logging"),
+    *("weakref", "_weakrefset", "importlib._bootstrap", "_frozen_importlib"),
+}
+"""Modules whose functions end before it is raised: locks would stay locked, generators be left between two steps, and
+what weak references call swallows it."""
 _raised_for: list[int] = []
 """The signal that `Stopped` was raised for, if any was."""
 
@@ -60,26 +71,48 @@ def _is_stopping(number: int, frame: object) -> None:
     """Nothing more: what is half-written is being removed, which a second Ctrl-C would cut short."""
 
 
-def _stop(number: int, frame: object) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
     for each in _SIGNALS:
         signal.signal(each, _is_stopping)
-    with suppress(
-        OSError
-    ):  # at once: threads in compiled code end when that returns (not `say`: a write may be going on)
-        os.write(2, f"Stopping after {signal.Signals(number).name}.\n".encode())
+    # At once: threads in compiled code end when that returns.
+    tell(f"Stopping after {signal.Signals(number).name}.")
     _raised_for.append(number)
     signal.signal(signal.SIGALRM, _stop_again)
-    signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
-    raise Stopped(number)
+    _raise_if_it_may(frame)
 
 
-def _stop_again(number: int, frame: object) -> None:
-    """Raise `Stopped` again where nothing handles it: Python swallows what is raised in a destructor or a callback.
+def _stop_again(number: int, frame: FrameType | None) -> None:
+    """Raise `Stopped` where it was not, or again where nothing handles it: Python swallows what a destructor raises.
 
     What runs while any exception is handled is not interrupted, such as what removes files.
     """
     if sys.exc_info()[1] is None:
+        _raise_if_it_may(frame)
+
+
+def _raise_if_it_may(frame: FrameType | None) -> None:
+    may_be = may_be_raised(frame)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN if may_be else _SOON, _AGAIN)
+    if may_be:
         raise Stopped(_raised_for[0])
+
+
+def may_be_raised(frame: FrameType | None) -> bool:
+    """Whether a signal may raise an exception where the main thread is: outside of what threads wait for each other by,
+    or where it waits there."""
+    if frame is None or frame.f_globals.get("__name__") not in _WHOLE:
+        return True
+    here = frame.f_locals
+    if frame.f_code is not threading.Condition.wait.__code__ or "saved_state" not in here:
+        return False
+    return here["waiter"] in here["self"]._waiters  # (which forgets whom it wakes)
+
+
+def tell(text: str) -> None:
+    """Say a line on standard error, if whoever reads it takes it now. (Not `say`: a write may be going on.)"""
+    with suppress(OSError, ValueError):
+        if select.select([], [2], [], 0)[1]:
+            os.write(2, f"{text}\n".encode())
 
 
 def stop_on_signals() -> None:
@@ -113,13 +146,13 @@ def end_of_work() -> None:
 
 
 def _pay_no_more_heed() -> None:
-    if threading.current_thread() is threading.main_thread():
-        for each in _SIGNALS:
-            if signal.getsignal(each) is _stop:
-                signal.signal(each, _is_stopping)
     if _raised_for:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, _is_stopping)  # (one that has come already)
+    for each in (*_SIGNALS, signal.SIGALRM) if threading.current_thread() is threading.main_thread() else ():
+        if signal.getsignal(each) in (_stop, _stop_again, _is_stopping):
+            with suppress(Stopped):  # (of a signal that has come already)
+                signal.signal(each, signal.SIG_IGN)
+            signal.signal(each, signal.SIG_IGN)
 
 
 def stop_behind(error: BaseException) -> Stopped | None:
@@ -168,15 +201,13 @@ def open_descriptors() -> None:
 def leave_nothing_behind() -> None:
     """Send nowhere what a stream did not take: Python keeps it, tries again when it exits, and changes the status.
 
-    After a signal standard output takes nothing more: of a pipe that nobody reads, it might never; and another is
+    After a signal standard output takes nothing more: of a pipe that nobody reads, it might never. Another one is
     ignored, which would meet no handler when Python has given them back. Nor is anything looked through for garbage
     once more: the memory goes with the process.
     """
     _pay_no_more_heed()
     gc.freeze()
     if _raised_for:
-        for each in _SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
         _send_nowhere(1)
     for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
         try:
