@@ -19,6 +19,7 @@ from warpseed.compute.temporary import temporary_name
 from warpseed.ebwt.output import TRANSFORM, WORDS, open_all
 from warpseed.fm_index.manifest import MANIFEST
 from warpseed.fm_index.target import written_whole
+from warpseed.workflow.program import stop_behind
 
 _BEGINNING = """
 import os, signal, sys, time
@@ -90,6 +91,19 @@ finally:
     print("ended")
 """
     assert _said_by(block)[0] == f"ended\n{STOPPED}"
+
+
+def test_a_second_signal_changes_nothing() -> None:
+    block = (
+        "try:\n    interrupt()\nfinally:\n    interrupt()\n    os.kill(os.getpid(), signal.SIGINT)\n    print('ended')"
+    )
+    assert _said_by(block) == (f"ended\n{STOPPED}", "Stopping after SIGTERM.\n")
+
+
+def test_what_comes_from_a_signal() -> None:
+    stopped = stop_behind(KeyboardInterrupt())
+    assert stopped is not None and stopped.status == 128 + signal.SIGINT
+    assert stop_behind(ValueError()) is None
 
 
 def test_what_is_waited_for_is_not_left() -> None:
