@@ -53,14 +53,15 @@ leave_nothing_behind()
 STOPPED = f"Stopped {128 + signal.SIGTERM} 0.0 0.0\n"
 
 
-def _said_by(block: str) -> tuple[str, str]:
+def _said_by(block: str, stderr: int = subprocess.PIPE) -> tuple[str, str]:
     """Standard output and error of a program with this block, in which `interrupt()` sends a signal."""
     indented = "".join(f"    {line}\n" for line in block.strip().splitlines())
     library = str(Path(warpseed.__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", f"{_BEGINNING}{indented}{_ENDING}"],
         env=os.environ | {"PYTHONPATH": library},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         timeout=60,
         check=True,
@@ -98,6 +99,23 @@ def test_a_second_signal_changes_nothing() -> None:
         "try:\n    interrupt()\nfinally:\n    interrupt()\n    os.kill(os.getpid(), signal.SIGINT)\n    print('ended')"
     )
     assert _said_by(block) == (f"ended\n{STOPPED}", "Stopping after SIGTERM.\n")
+
+
+def test_nobody_waits_for_who_reads_nothing_of_standard_error() -> None:
+    """Neither what is said of the signal does, nor what is said on the way out."""
+    block = """
+import threading
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+try:
+    while True:
+        print("how far it is", file=sys.stderr)
+finally:
+    for _ in range(1000):
+        print("what it took", file=sys.stderr)
+"""
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing):
+        assert _said_by(block, stderr=writing)[0] == STOPPED
 
 
 def test_what_comes_from_a_signal() -> None:

@@ -39,7 +39,7 @@ _SOON, _AGAIN = 0.002, 1.0
 """Seconds after which `Stopped` is raised where it may not be at once, and again, unless it has come to where it is
 handled."""
 _WHOLE = {
-    *("contextlib", "threading", "queue", "concurrent.futures._base", "concurrent.futures.thread", "logging"),
+    *("contextlib", "threading", "queue", "concurrent.futures._base", "concurrent.futures.thread"),
     *("weakref", "_weakrefset", "importlib._bootstrap", "_frozen_importlib"),
 }
 """Modules whose functions end before it is raised: locks would stay locked, generators be left between two steps, and
@@ -109,10 +109,13 @@ def may_be_raised(frame: FrameType | None) -> bool:
 
 
 def tell(text: str) -> None:
-    """Say a line on standard error, if whoever reads it takes it now. (Not `say`: a write may be going on.)"""
-    with suppress(OSError, ValueError):
+    """Say a line on standard error (not by `say`: a write may be going on). If whoever reads it takes nothing now, that
+    goes nowhere from now on, so that nothing waits for them any more."""
+    with suppress(OSError):
         if select.select([], [2], [], 0)[1]:
             os.write(2, f"{text}\n".encode())
+        else:
+            _send_nowhere(2)
 
 
 def stop_on_signals() -> None:
