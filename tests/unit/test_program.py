@@ -23,8 +23,11 @@ from warpseed.workflow.program import stop_behind
 
 _BEGINNING = """
 import os, signal, sys, time
+from functools import partial
 from warpseed.compute.waits import wait_for_all
 from warpseed.workflow.program import end_of_stop, end_of_work, leave_nothing_behind, stop_behind, stop_on_signals
+
+print = partial(print, flush=True)  # (what waits in standard output goes nowhere after a signal)
 
 def interrupt():
     os.kill(os.getpid(), signal.SIGTERM)
