@@ -183,15 +183,14 @@ def _move_into(temporary: Path, target: Path) -> None:
         for name in new:
             if (temporary / name).exists():
                 (temporary / name).replace(target / name)
-        temporary.rmdir()
 
     try:
         move()
-    except Exception:
+    except BaseException as error:
+        if not isinstance(error, Exception):  # a signal: what was begun is done
+            move()
         raise
-    except BaseException:  # a signal: what was begun is done
-        move()
-        raise
+    temporary.rmdir()
 
 
 def _take_the_place_of(target: Path, temporary: Path, named: Path) -> None:
