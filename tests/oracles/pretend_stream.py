@@ -41,9 +41,18 @@ class StreamKernels:
         marks[there] = ((fours > 3).astype(np.uint64) << shifts).sum(axis=1, dtype=np.uint64)
 
     def insert_kmers(self, table, block, stretch, answers) -> None:
-        held = _Held(table)
+        assert stretch.parts == 1
         if len(table.turns):
             answers[: stretch.last - stretch.first] = NEW
+        self._insert(table, block, stretch, answers)
+
+    def insert_kmers_of_part(self, table, block, stretch, seen) -> None:
+        answers = np.full(stretch.last - stretch.first, NEW, np.uint8)
+        self._insert(table, block, stretch, answers)
+        _set_bits(seen, answers == SEEN)
+
+    def _insert(self, table, block, stretch, answers) -> None:
+        held = _Held(table)
         kmers, mine = _kmers_of(table, block, stretch, answers)
         for i in np.flatnonzero(mine).tolist():
             slot = held.slot_of(kmers[i])
@@ -52,8 +61,6 @@ class StreamKernels:
             else:
                 answers[i] = SEEN
                 table.repeats[slot if len(table.repeats) else slice(0)] += np.uint64(1)
-
-    insert_kmers_of_part = insert_kmers
 
     def look_up_kmers(self, table, block, stretch, answers) -> None:
         held = np.asarray(table.slots).view(np.ndarray)[:, 0]
@@ -80,6 +87,11 @@ class StreamKernels:
                     _set_bit(table, kmer)
             else:
                 table.turns[kmer] = stretch.first + i + 1
+
+    def insert_short_kmers_of_part(self, table, block, stretch, seen) -> None:
+        answers = np.full(stretch.last - stretch.first, NEW, np.uint8)
+        self.insert_short_kmers(table, block, stretch, answers)
+        _set_bits(seen, answers == SEEN)
 
     def count_short_kmers(self, table, block, stretch) -> None:
         kmers, mine = _kmers_of(table, block, stretch, np.empty(stretch.last - stretch.first, np.uint8))
@@ -112,9 +124,12 @@ class StreamKernels:
     def look_up_short_counts(self, table, kmers, counts) -> None:
         counts[...] = table.counts[kmers.astype(np.int64)]
 
-    def join_answers(self, answers, theirs) -> None:
-        mine = answers.view(np.uint8)
-        mine[...] = np.maximum(mine, theirs.view(np.uint8))
+    def put_answers(self, block, k, stretch, seen, theirs, answers) -> None:
+        count, here = stretch.last - stretch.first, np.arange(stretch.first, stretch.last) - block.first
+        bits = np.bitwise_or.reduce([np.asarray(each).view(np.ndarray) for each in (seen, *theirs)])
+        is_seen = np.unpackbits(bits, count=count, bitorder="little") == 1
+        known = _bits_at(np.asarray(block.marks).view(np.ndarray), here, k) == 0
+        answers.view(np.uint8)[:count] = np.where(known, np.where(is_seen, SEEN, NEW), NO_KMER)
 
     def count_new(self, block, k, stretch, answers, counts) -> None:
         _, new = _new_of(block, k, stretch, answers)
@@ -154,6 +169,12 @@ def _new_of(block: Any, k: int, stretch: Any, answers: np.ndarray) -> tuple[np.n
     kmers = _bits_at(np.asarray(block.words).view(np.ndarray), here, k)
     is_new = np.asarray(answers).view(np.ndarray)[: len(here)] == NEW
     return kmers, is_new & _is_of(kmers, k, stretch.part, stretch.parts)
+
+
+def _set_bits(words: np.ndarray, of: np.ndarray) -> None:
+    """Set the bits of some places."""
+    bits = np.packbits(of, bitorder="little")
+    words.view(np.uint8)[: len(bits)] |= bits
 
 
 def _has_bit(table: Any, kmer: int) -> bool:

@@ -68,7 +68,7 @@ _LONG_BLOCK = gpu_memory._MOST_FACTOR * 2 * gpu_memory.BLOCK_BASES
 
 def _blocks_mb(bases: int = gpu_memory.BLOCK_BASES, devices: int = 1) -> int:
     """Megabytes of the blocks on their way through each of some GPUs, with a dictionary that grows."""
-    return round(gpu_memory.block_bytes(bases, devices, joined=True) / 1e6)
+    return round(gpu_memory.block_bytes(bases, devices, with_bits=True) / 1e6)
 
 
 def _on_host_mb(bases: int) -> int:

@@ -214,9 +214,10 @@ def test_blocks_take_what_is_said(devices: tuple[int, ...], grows: bool, countin
     flight.take(stream())
     for number in range(len(devices)):
         rooms = [block.rooms[number] for block in flight._blocks]
-        blocks = [array for room in rooms for array in (room.codes, room.answers, room._theirs, *room.block[:2])]
+        arrays = [(room.codes, room.answers, room.seen, room._theirs, *room.block[:2]) for room in rooms]
         spare = 4 * 8 * len(rooms)  # (a word before, and one behind)
-        assert sum(array.nbytes for array in blocks) == gpu_memory.block_bytes(512, len(devices), joined=grows) + spare
+        wanted = gpu_memory.block_bytes(512, len(devices), with_bits=grows and len(devices) > 1) + spare
+        assert sum(array.nbytes for of_room in arrays for array in of_room) == wanted
 
 
 def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,8 +317,8 @@ def test_seconds_are_those_of_stages() -> None:
 
 
 def test_what_fits_two_gpus_and_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    need = Need.of(31, 100_000)
-    room = int(need.bytes(2) / 0.9) + 2
+    need = Need.of(31, 1_000_000)
+    room = int((need.bytes(2) + 3 * 512) / 0.9) + 2  # (of a block one takes all codes itself)
     monkeypatch.setattr(gpu_memory, "free_memory", lambda: room)
     assert gpu_memory.has_room((0, 1), need) and not gpu_memory.has_room((0,), need)
     assert (gpu_memory.passes_for((0, 1), need), gpu_memory.passes_for((0,), need)) == (1, 2)

@@ -127,13 +127,15 @@ def test_kmers_are_dealt_out_evenly_and_go_to_all_slots(k: int, parts: int) -> N
 
 
 def test_passes_never_take_more_than_the_whole() -> None:
-    """So that k-mers are dealt out to so many parts that each has room."""
+    """So that k-mers are dealt out to so many parts that each has room; but for the bits that parts tell of a block."""
     for k in (1, 9, 12, 13, 14, 31):
         for counting in (False, True):
             for devices, factor in ((1, 1), (2, 1), (2, 4), (8, 1), (8, 16)):
                 need = gpu_memory.Need.of(k, CELEGANS, counting=counting)._replace(block_factor=factor)
                 bytes_of = [need.bytes(devices, passes) for passes in (*range(1, 40), 1000)]
-                assert max(bytes_of) == bytes_of[0] and min(bytes_of) == bytes_of[-1] == need.least(devices)
+                bits = need.block_bases // 8 * gpu_memory.IN_FLIGHT if devices == 1 else 0
+                assert max(bytes_of) <= bytes_of[0] + bits and bytes_of[1:] == sorted(bytes_of[1:], reverse=True)
+                assert min(bytes_of) == need.least(devices)
 
 
 @pytest.mark.parametrize("mine", [1, 2, 5])

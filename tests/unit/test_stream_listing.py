@@ -1,4 +1,4 @@
-"""The kernels that join what places are, and list the k-mers that come first, run as they are written."""
+"""The kernels that say what places are, and list the k-mers that come first, run as they are written."""
 
 from __future__ import annotations
 
@@ -24,26 +24,32 @@ BLOCK = 64
 
 
 def launched(kernel: Any, threads: int, *arguments: Any) -> None:
-    functions = kernels._new_at, gpu_fast.kmer_in, warp.lanes_before
+    functions = kernels._new_at, kernels._kmers_at, gpu_fast.kmer_in, warp.lanes_before
     run_kernel((kernels, gpu_fast, warp), functions, (kernel, threads, BLOCK), *arguments)
 
 
-@pytest.mark.parametrize("parts", [2, 3])
-def test_joined_answers(parts: int) -> None:
-    """All ways in which the places of words can be what they are for several parts."""
-    draw = random.Random(parts)
-    answers = np.full((parts, 80), truth.NEW, np.uint8)
-    expected = []
-    for place in range(80):
-        kind = draw.choice([truth.NO_KMER, truth.NEW, truth.SEEN])
-        expected.append(kind)
-        if kind == truth.NO_KMER:
-            answers[:, place] = kind
-        answers[draw.randrange(parts), place] = kind
-    words = answers.view(np.uint64)
-    for theirs in words[1:]:
-        launched(kernels.join_answers, 10, words[0], theirs)
-    assert answers[0].tolist() == expected
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 9, 25, 26, 31])
+@pytest.mark.parametrize("rare", [0, 30, 6])
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 8), (0, 150), (8, 95), (37, 38), (61, 235)])
+def test_answers_of_parts(parts: int, k: int, rare: int, first: int, last: int) -> None:
+    """Of any places: a bit of any part says that a k-mer is SEEN, and it is NEW without; no base is in the block, or
+    few, or many; behind the stretch are k-mers, or none."""
+    draw = random.Random(rare)
+    codes = [4 if rare and not draw.randrange(rare) else draw.randrange(4) for _ in range(last + k - 1)]
+    codes += [draw.choice([1, 4]) for _ in range(-len(codes) % 32)]
+    (block,) = blocks_of(codes, [])
+    words = dict(truth.words_at(codes, k))
+    told = np.full(-(-(last - first) // 8), 0x4D4D_4D4D_4D4D_4D4D, np.uint64)
+    seen = np.frombuffer(draw.randbytes(parts * len(told)), np.uint8).reshape(parts, -1)
+    stretch = Stretch(first, last, 0, parts)
+    launched(kernels.put_answers, len(told) + 3, block, k, stretch, seen[0], seen[1:], told)
+    bits = np.unpackbits(np.bitwise_or.reduce(seen), bitorder="little")
+    expected = [(truth.SEEN if bit else truth.NEW) for bit in bits[: last - first]]
+    for place in range(first, last):
+        if place not in words:
+            expected[place - first] = truth.NO_KMER
+    assert told.view(np.uint8)[: last - first].tolist() == expected
 
 
 @pytest.mark.parametrize("tile", [32, 96])

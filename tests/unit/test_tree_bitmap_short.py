@@ -14,7 +14,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from oracles import tree_bitmap as truth
 from oracles.lockstep import run_kernel
-from test_tree_bitmap_table import blocks_of, first_places, launched, table_of
+from test_tree_bitmap_table import WARPS, bits_in, blocks_of, first_places, launched, seen_of_part, table_of
 from warpseed.tree_bitmap import gpu_direct as kernels
 from warpseed.tree_bitmap import gpu_fast
 from warpseed.tree_bitmap.gpu_direct import ShortKmers
@@ -24,9 +24,17 @@ from warpseed.tree_bitmap.slots import EMPTY
 BLOCK = 8
 
 
-def started(kernel: Any, threads: int, *arguments: Any) -> None:
-    functions = kernels._put, kernels.kmer_in, kernels.times_of, gpu_fast._turn_at, gpu_fast._has_turns
-    run_kernel((kernels, gpu_fast), functions, (kernel, threads, BLOCK), *arguments)
+def started(kernel: Any, threads: int, *arguments: Any, size: int = BLOCK) -> None:
+    functions = (
+        kernels._insert,
+        kernels._put,
+        kernels.kmer_in,
+        kernels.set_seen,
+        kernels.times_of,
+        gpu_fast._turn_at,
+        gpu_fast._has_turns,
+    )
+    run_kernel((kernels, gpu_fast), functions, (kernel, threads, size), *arguments)
 
 
 def short_table(k: int, grows: bool = True) -> ShortKmers:
@@ -42,6 +50,14 @@ def searched(table: ShortKmers, block: PackedBlock, stretch: Stretch) -> list[in
     if len(table.counts):
         started(kernels.count_short_kmers, 2 * BLOCK, table, block, stretch)
     return answers.tolist()
+
+
+def seen_by_part(table: ShortKmers, block: PackedBlock, stretch: Stretch) -> list[bool]:
+    """Which places of a stretch have a k-mer of a part that stood before."""
+    seen = np.zeros(-(-(stretch.last - stretch.first) // 32), np.uint32)
+    places = stretch.last - stretch.first
+    started(kernels.insert_short_kmers_of_part, places, table, block, stretch, seen, size=WARPS)
+    return bits_in(seen, places)
 
 
 def turns_of(table: ShortKmers) -> dict[int, int]:
@@ -93,6 +109,20 @@ def test_each_place_is_what_it_is(
     asked, found = np.array(sorted(counts, key=counts.__getitem__), np.uint64), np.zeros(len(counts), np.uint64)
     started(kernels.look_up_short_counts, len(asked), table, asked, found)
     assert found.tolist() == [counts[kmer] for kmer in asked.tolist()]
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+@pytest.mark.parametrize(("codes", "k"), [case[1:] for case in streams()], ids=[case[0] for case in streams()])
+def test_parts_tell_by_bits(codes: list[int], k: int, parts: int) -> None:
+    """In three stretches, of more places than a warp has lanes and fewer."""
+    codes = [*codes, 4, *codes]
+    places = len(codes) - k + 1
+    (block,) = blocks_of(codes, [])
+    for part in range(parts):
+        table, told = short_table(k), list[bool]()
+        for first, last in itertools.pairwise((0, places // 2, places // 2 + 3, places)):
+            told += seen_by_part(table, block, Stretch(first, last, part, parts))
+        assert told == seen_of_part(codes, k, part, parts)
 
 
 def test_bits_are_set_of_what_comes_again() -> None:

@@ -31,7 +31,7 @@ def launched(kernel: Any, threads: int, *arguments: Any, block: int = BLOCK) -> 
         kernels.kmer_in,
         kernels._claim,
         kernels._has_turns,
-        kernels._make_new,
+        kernels._insert_and_tell,
         kernels._turn_index,
         kernels._slot_of,
         kernels._turn_at,
@@ -39,6 +39,7 @@ def launched(kernel: Any, threads: int, *arguments: Any, block: int = BLOCK) -> 
         kernels._add_taken,
         kernels._count_taken,
         kernels._set_filter,
+        kernels.set_seen,
         kernels._is_held,
         kernels.times_of,
         warp.lanes_before,
@@ -51,10 +52,32 @@ def prepared(table: KmerTable, *shape: int) -> np.ndarray:
     return np.full(shape, 77 if len(table.turns) else truth.NEW, np.uint8)
 
 
-def inserted(table: KmerTable, block: PackedBlock, stretch: Stretch, answers: np.ndarray) -> None:
-    """Insert the k-mers of a part from a queue."""
-    threads = -(-(stretch.last - stretch.first) // (kernels.PLACES_A_PART * stretch.parts))
-    launched(kernels.insert_kmers_of_part, threads, table, block, stretch, answers, block=WARPS)
+def inserted(table: KmerTable, block: PackedBlock, stretch: Stretch) -> list[bool]:
+    """Insert the k-mers of a part from a queue. Returns which places have one of it that stood before."""
+    places = stretch.last - stretch.first
+    seen = np.zeros(-(-places // 32), np.uint32)
+    threads = -(-places // (kernels.PLACES_A_PART * stretch.parts))
+    launched(kernels.insert_kmers_of_part, threads, table, block, stretch, seen, block=WARPS)
+    return bits_in(seen, places)
+
+
+def bits_in(seen: np.ndarray, places: int) -> list[bool]:
+    """The bits of so many places; there are no others."""
+    bits = np.unpackbits(seen.view(np.uint8), bitorder="little").astype(bool).tolist()
+    assert not any(bits[places:])
+    return bits[:places]
+
+
+def seen_of_part(codes: list[int], k: int, part: int, parts: int) -> list[bool]:
+    """Which places of a stream have a k-mer of a part that stood before."""
+    words = dict(truth.words_at(codes, k))
+    kmers = dict(zip(words, truth.codes_of_words(words.values()), strict=True))
+    answers, _ = truth.answers_to(codes, k)
+    mine = range(4**k)[hashes_of_part(k, part, parts)]
+    return [
+        answers[place] == truth.SEEN and int(hash_of.py_func(np.array([kmers[place]], np.uint64), k)[0]) in mine
+        for place in range(len(codes) - k + 1)
+    ]
 
 
 def table_of(k: int, slots: int, filter_words: int = 0) -> KmerTable:
@@ -184,18 +207,18 @@ def test_parts_share_the_kmers() -> None:
     (block,) = blocks_of(codes, [])
     tables = list(zip(*(tables_of(4, 92, part, 3) for part in range(3)), strict=True))
     known = truth.codes_of_words({word for _, word in truth.words_at(codes[30:], 4)})
-    answers = np.stack([prepared(of_parts[0], 3, places) for of_parts in tables])
+    told: list[list[list[bool]]] = [[] for _ in tables]
     looked_up = np.full((3, places), truth.NEW, np.uint8)
     for part in range(3):
         stretch = Stretch(0, places, part, 3)
         for kind, of_parts in enumerate(tables):
-            launched(kernels.insert_kmers, places, of_parts[part], block, stretch, answers[kind, part])
+            told[kind].append(inserted(of_parts[part], block, stretch))
         fixed = table_of(4, 92, 3)
         launched(kernels.insert_known, len(known), fixed, np.array(known, np.uint64), part, 3)
         launched(kernels.look_up_kmers, places, fixed, block, stretch, looked_up[part])
     expected, dictionary = truth.answers_to(codes, 4)
     for kind, of_parts in enumerate(tables):
-        assert answers[kind].max(axis=0).tolist() == list(expected)[:places]
+        assert np.sum(told[kind], axis=0).tolist() == [answer == truth.SEEN for answer in expected[:places]]
         held = [kmer for table in of_parts for kmer in held_by(table)]
         assert sorted(held) == list(dictionary) and all(held_by(table) for table in of_parts)
     kmers = truth.codes_of_words(word for _, word in truth.words_at(codes, 4))
@@ -265,18 +288,18 @@ def test_a_queue_takes_what_threads_take(codes: list[int], k: int, parts: int) -
     """Of each part, in two stretches, of which some places are no k-mer's; also of a part that nearly all are of."""
     places = len(codes) - k + 1
     (block,) = blocks_of(codes, [])
+    plain = table_of(k, 2 * len(codes))
+    launched(kernels.insert_kmers, places, plain, block, Stretch(0, places, 0, 1), np.full(places, truth.NEW, np.uint8))
     for part in range(min(parts, 4)):
-        plain, *queued = [table_of(k, 2 * len(codes)), *tables_of(k, 2 * len(codes), part, parts)]
-        answers = [prepared(table, places) for table in (plain, *queued)]
-        for first, last in ((0, places // 3), (places // 3, places)):
-            stretch = Stretch(first, last, part, parts)
-            launched(kernels.insert_kmers, last - first, plain, block, stretch, answers[0][first:last])
-            for table, told in zip(queued, answers[1:], strict=True):
-                inserted(table, block, stretch, told[first:last])
-        for table, told in zip(queued, answers[1:], strict=True):
-            assert answers[0].tolist() == told.tolist()
-            assert held_by(plain) == held_by(table)
-            assert times_in(plain) == times_in(table)
+        mine = range(4**k)[hashes_of_part(k, part, parts)]
+        kmers = [kmer for kmer in held_by(plain) if int(hash_of.py_func(np.array([kmer], np.uint64), k)[0]) in mine]
+        for table in tables_of(k, 2 * len(codes), part, parts):
+            told: list[bool] = []
+            for first, last in ((0, places // 3), (places // 3, places)):
+                told += inserted(table, block, Stretch(first, last, part, parts))
+            assert told == seen_of_part(codes, k, part, parts)
+            assert held_by(table) == {kmer: held_by(plain)[kmer] for kmer in kmers}
+            assert times_in(table) == {kmer: times_in(plain)[kmer] for kmer in kmers}
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -293,7 +316,7 @@ def test_how_often_kmers_have_come(parts: int, made_type: type) -> None:
         stretch = Stretch(0, places, part, parts)
         for table, told in zip(tables_of(3, 92, part, parts), known, strict=True):
             counts = np.full(len(asked), 77, made_type)
-            launched(kernels.insert_kmers, places, table, block, stretch, prepared(table, places))
+            inserted(table, block, stretch)
             launched(kernels.look_up_counts, len(asked), table, asked, part, parts, counts)
             told += counts
     assert known.tolist() == 2 * [[kmers.count(kmer) for kmer in asked.tolist()]]

@@ -1,8 +1,9 @@
-"""Kernels for what places are: answers of several parts are joined (`gpu_rooms`), and k-mers that come first listed
-(`gpu_listing`)."""
+"""Kernels for what places are: answers are made of what several parts say (`gpu_rooms`), and k-mers that come first
+listed (`gpu_listing`)."""
 
 from __future__ import annotations
 
+from warpseed.compute.bits import fetch_word
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, lanes_before
@@ -10,29 +11,57 @@ from warpseed.tree_bitmap.gpu_fast import kmer_in
 from warpseed.tree_bitmap.gpu_parts import is_of_part
 from warpseed.tree_bitmap.stream import NEW
 
-__all__ = ["ANSWERS_A_WORD", "TILE", "count_new", "join_answers", "list_new"]
+__all__ = ["ANSWERS_A_WORD", "TILE", "count_new", "list_new", "put_answers"]
 
 ANSWERS_A_WORD = 8
-"""Answers of a byte each, which a thread joins."""
+"""Answers of a byte each, which a thread makes."""
 TILE = 1024
 """Places that a warp looks at, 32 at a time."""
 _EACH = 0x0101_0101_0101_0101
 """The lowest bit of each of eight answers."""
+_ONE_OF_EACH = 0x8040_2010_0804_0201
+"""Of eight bytes the bit that is one's own."""
+
+
+@scalar
+def _spread(bits):
+    """Eight bits as eight bytes, 0 or 1, that of the lowest bit lowest."""
+    own = (bits * uint64(_EACH)) & uint64(_ONE_OF_EACH)
+    return ((own + uint64(0x7F) * uint64(_EACH)) >> uint64(7)) & uint64(_EACH)
+
+
+@scalar
+def _kmers_at(block, k, place, places):
+    """Which of eight places, or as many as there are, have a k-mer, as bits."""
+    here, kmers = place - int64(block.first), uint64(0)
+    if places >= int64(ANSWERS_A_WORD):
+        # (Marks up to the end of the last k-mer, and a few behind.)
+        if fetch_word(block.marks, here) | fetch_word(block.marks, here + int64(ANSWERS_A_WORD - 1)) == uint64(0):
+            return uint64(0xFF)
+        places = int64(ANSWERS_A_WORD)
+    for i in range(places):
+        _, known = kmer_in(block, place + int64(i), k)
+        if known:
+            kmers |= uint64(1) << uint64(i)
+    return kmers
 
 
 @kernel
-def join_answers(answers, theirs):
-    """A thread eight places: of what each is for two parts of the k-mers the greater, as it is NEW in the part that is
-    not its k-mer's.
+def put_answers(block, k, stretch, seen, theirs, answers):
+    """A thread eight places: SEEN where a bit is set, else NEW, or NO_KMER.
 
-    answers : uint64[n], eight answers each, takes what comes of it
-    theirs : uint64[n], of the other part
+    seen : uint8[ceil((last - first) / 8)], a bit for each place of the stretch, from the lowest on, of one part
+    theirs : uint8[others, …], those of other parts
+    answers : uint64[ceil((last - first) / 8)], take eight answers each
     """
-    i = cuda.grid(1)
-    if i < answers.shape[0]:
-        # Both say NO_KMER, 0, or NEW, 1, or one of them SEEN, 2: with NEW that is 3, whose lower bit goes.
-        both = answers[i] | theirs[i]
-        answers[i] = both & ~((both >> uint64(1)) & uint64(_EACH))
+    i = int64(cuda.grid(1))
+    if i >= answers.shape[0]:
+        return
+    bits, place = uint64(seen[i]), int64(stretch.first) + int64(ANSWERS_A_WORD) * i
+    for other in range(theirs.shape[0]):
+        bits |= uint64(theirs[other, i])
+    kmers = _spread(_kmers_at(block, k, place, int64(stretch.last) - place))
+    answers[i] = (kmers + _spread(bits)) & (uint64(3) * kmers)
 
 
 @scalar

@@ -15,7 +15,8 @@ import numpy as np
 
 from warpseed.compute.compiled import int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
-from warpseed.tree_bitmap.gpu_fast import KNOWN, kmer_in, times_of
+from warpseed.compute.warp import ALL_LANES, LANES
+from warpseed.tree_bitmap.gpu_fast import KNOWN, kmer_in, set_seen, times_of
 from warpseed.tree_bitmap.gpu_parts import is_of_part
 from warpseed.tree_bitmap.slots import EMPTY
 from warpseed.tree_bitmap.stream import NO_KMER, SEEN
@@ -26,6 +27,7 @@ __all__ = [
     "ShortKmers",
     "count_short_kmers",
     "insert_short_kmers",
+    "insert_short_kmers_of_part",
     "insert_short_known",
     "look_up_short_counts",
     "spread_slots",
@@ -54,33 +56,59 @@ def _bit_of(kmer):
     return int64(kmer >> uint64(5)), uint32(1) << uint32(kmer & uint64(WORD_BITS - 1))
 
 
+@scalar
+def _insert(table, kmer, turn, first):
+    """Bring a k-mer to its place at a turn of a stretch that begins at the place `first`. Of two places of a k-mer the
+    one behind has seen it, and each but the first is behind some other: returns the turn of the one that is found to be
+    behind now, EMPTY where there is none."""
+    word, bit = _bit_of(kmer)
+    if table.seen[word] & bit:
+        return turn
+    if table.turns.shape[0] == 0:
+        return EMPTY
+    # What is read may be old, but a turn only falls.
+    before = table.turns[kmer]
+    if before > turn:
+        before = cuda.atomic.min(table.turns, int64(kmer), turn)
+    if before == EMPTY:
+        return EMPTY
+    if before <= uint64(first):
+        cuda.atomic.or_(table.seen, word, bit)
+    return max(turn, before)
+
+
 @kernel
 def insert_short_kmers(table, block, stretch, answers):
-    """A thread a place: what `insert_kmers` does, with a table of ShortKmers."""
+    """A thread a place: what `insert_kmers` does, with a table of ShortKmers; where nothing comes to be seen, k-mers of
+    other parts are NEW."""
     place = int64(stretch.first) + int64(cuda.grid(1))
     if place >= stretch.last:
         return
     kmer, known = kmer_in(block, place, table.k)
     if not known:
         answers[place - stretch.first] = NO_KMER
-        return
-    if not is_of_part(kmer, table.k, stretch.part, stretch.parts):
-        return
-    word, bit = _bit_of(kmer)
-    if table.seen[word] & bit:
-        answers[place - stretch.first] = SEEN
-    elif table.turns.shape[0]:
-        turn = uint64(place) + uint64(1)
-        # What is read may be old, but a turn only falls.
-        before = table.turns[kmer]
-        if before > turn:
-            before = cuda.atomic.min(table.turns, int64(kmer), turn)
-        if before <= uint64(stretch.first):
-            cuda.atomic.or_(table.seen, word, bit)
-            answers[place - stretch.first] = SEEN
-        elif before != EMPTY:
-            # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
-            answers[int64(max(turn, before)) - int64(1) - stretch.first] = SEEN
+    elif is_of_part(kmer, table.k, stretch.part, stretch.parts):
+        behind = _insert(table, kmer, uint64(place) + uint64(1), stretch.first)
+        if behind != EMPTY:
+            answers[int64(behind) - int64(1) - int64(stretch.first)] = SEEN
+
+
+@kernel
+def insert_short_kmers_of_part(table, block, stretch, seen):
+    """A thread a place, in whole warps: what `insert_kmers_of_part` does, with a table of ShortKmers."""
+    thread = int64(cuda.grid(1))
+    place, behind = int64(stretch.first) + thread, EMPTY
+    turn = uint64(place) + uint64(1)
+    if place < stretch.last:
+        kmer, known = kmer_in(block, place, table.k)
+        if known and is_of_part(kmer, table.k, stretch.part, stretch.parts):
+            behind = _insert(table, kmer, turn, stretch.first)
+    # A warp's own places are a word.
+    own = uint32(cuda.ballot_sync(ALL_LANES, behind == turn))
+    if own and thread & int64(LANES - 1) == int64(0):
+        cuda.atomic.or_(seen, thread >> int64(5), own)
+    if behind != turn and behind != EMPTY:
+        set_seen(seen, behind, stretch.first)
 
 
 @scalar

@@ -39,6 +39,7 @@ __all__ = [
     "look_up_kmers",
     "move_slots",
     "pack_codes",
+    "set_seen",
     "times_of",
 ]
 
@@ -271,57 +272,83 @@ def _add_taken(table, taken):
 
 
 @scalar
-def _insert(table, kmer, turn, first, answers):
-    """Bring a k-mer to its slot at a turn, and say what it and others are; `first` is the place of the first answer.
-    Returns whether it is new."""
+def _insert(table, kmer, turn):
+    """Bring a k-mer to its slot at a turn. Of two places of a k-mer the one behind has seen it, and each but the first
+    is behind some other: returns the turn of the one that is found to be behind now, EMPTY where the k-mer is new."""
     slot, before = _claim(table, kmer, turn)
-    if before != EMPTY:
-        if _has_turns(table) and before > turn:
-            cuda.threadfence()  # (the other place is NEW by then)
-        # Of two places of a k-mer the one behind has seen it; each but the first is behind some other.
-        answers[int64(max(turn, before)) - int64(1) - int64(first)] = SEEN
-        if table.repeats.shape[0]:
-            cuda.atomic.add(table.repeats, slot, uint64(1))
-    return before == EMPTY
-
-
-@scalar
-def _make_new(table, answers, begin, end):
-    """Make each 32nd of the answers [begin, end), a lane's, NEW, before anybody can find the k-mers of its warp's
-    places, where a table has turns by hash. (Where it has slots, the wait for that takes longer than to do it before:
-    docs/decisions.md.)"""
-    if _has_turns(table):
-        for i in range(begin, end, LANES):
-            answers[i] = NEW
-        cuda.threadfence()
+    if before == EMPTY:
+        return EMPTY
+    if table.repeats.shape[0]:
+        cuda.atomic.add(table.repeats, slot, uint64(1))
+    return max(turn, before)
 
 
 @kernel
 def insert_kmers(table, block, stretch, answers):
-    """A thread a place: its k-mer goes to the table.
+    """A thread a place: its k-mer goes to the table; all k-mers are of one part.
 
     answers : uint8[last - first], NEW everywhere before, unless the table has turns by hash; what each place is, if
-        nothing behind `last` was inserted before, and of k-mers of other parts NEW
+        nothing behind `last` was inserted before
     """
     place = int64(stretch.first) + int64(cuda.grid(1))
     is_new = False
     if place < stretch.last:
         kmer, known = kmer_in(block, place, table.k)
-        _make_new(table, answers, place - stretch.first, place - stretch.first + 1)
         if not known:
             answers[place - stretch.first] = NO_KMER
-        elif is_of_part(kmer, table.k, stretch.part, stretch.parts):
-            is_new = _insert(table, kmer, uint64(place) + uint64(1), stretch.first, answers)
+        else:
+            if _has_turns(table):
+                # Before anybody can find the k-mer. (Where there are slots, that takes longer than to do it before.)
+                answers[place - stretch.first] = NEW
+                cuda.threadfence()
+            turn = uint64(place) + uint64(1)
+            behind = _insert(table, kmer, turn)
+            is_new = behind == EMPTY
+            if not is_new:
+                if _has_turns(table) and behind != turn:
+                    cuda.threadfence()  # (the other place is NEW by then)
+                answers[int64(behind) - int64(1) - int64(stretch.first)] = SEEN
     _count_taken(table, is_new)
 
 
+@scalar
+def set_seen(seen, turn, first):
+    """Set the bit of the place of a turn; `first` is the place of the first bit."""
+    place = int64(turn) - int64(1) - int64(first)
+    cuda.atomic.or_(seen, place >> int64(5), uint32(1) << uint32(place & int64(31)))
+
+
+@scalar
+def _insert_and_tell(table, kmer, turn, told, seen):
+    """Bring a k-mer to its slot, and set the bit of the place that is found to be behind. Returns how many are new.
+
+    told : (words, mine, first): in shared memory a word for each lane of a warp, of which the first is `mine`, and the
+        place of the first bit there
+    seen : (words, first), in device memory
+    """
+    behind = _insert(table, kmer, turn)
+    if behind == EMPTY:
+        return int64(1)
+    place = int64(behind) - int64(1) - int64(told[2])
+    if uint64(place) < uint64(LANES * LANES):  # (else another warp's, or behind what lanes have words for)
+        cuda.atomic.or_(told[0], told[1] + (place >> int64(5)), uint32(1) << uint32(place & int64(31)))
+    else:
+        set_seen(seen[0], behind, seen[1])
+    return int64(0)
+
+
 @kernel
-def insert_kmers_of_part(table, block, stretch, answers):
+def insert_kmers_of_part(table, block, stretch, seen):
     """What `insert_kmers` does, where k-mers have parts: a warp looks at 32 places after another, and queues the
     k-mers of its part, so that each of its lanes has one when they go to the table. A thread takes PLACES_A_PART places
-    for each part; a block has BLOCK threads at most, and 8 kB of shared memory."""
+    for each part; a block has BLOCK threads at most, and 9 kB of shared memory.
+
+    seen : uint32[ceil((last - first) / 32)], 0 before; takes a bit for each place, from the lowest on, set where its
+        k-mer is of the part, and stood before
+    """
     kmers = cuda.shared.array(_QUEUED, uint64)
     turns = cuda.shared.array(_QUEUED, uint64)
+    words = cuda.shared.array(BLOCK, uint32)
     me = int64(cuda.threadIdx.x)
     lane = me & int64(LANES - 1)
     queue, queued, new = int64(2) * (me - lane), int64(0), int64(0)
@@ -333,8 +360,9 @@ def insert_kmers_of_part(table, block, stretch, answers):
     bases, marks = uint64(0), uint64(0)
     if place < stretch.last:
         bases, marks = block.words[word], block.marks[word]
-    last = min(place + places * int64(LANES), int64(stretch.last))
-    _make_new(table, answers, place - stretch.first, last - stretch.first)
+    told = words, me - lane, place - lane
+    words[me] = uint32(0)
+    cuda.syncwarp()
     for _ in range(places):
         kmer, is_mine = uint64(0), False
         if place < stretch.last:
@@ -343,8 +371,6 @@ def insert_kmers_of_part(table, block, stretch, answers):
             kmer = joined_bases(bases, bases_behind, base) >> unwanted
             known = joined_bases(marks, marks_behind, base) >> unwanted == uint64(0)
             bases, marks = bases_behind, marks_behind
-            if not known:
-                answers[place - stretch.first] = NO_KMER
             is_mine = known and is_of_part(kmer, table.k, stretch.part, stretch.parts)
         lanes = uint32(cuda.ballot_sync(ALL_LANES, is_mine))
         if is_mine:
@@ -356,11 +382,14 @@ def insert_kmers_of_part(table, block, stretch, answers):
         if queued >= int64(LANES):
             queued -= int64(LANES)
             mine = queue + queued + lane
-            new += int64(_insert(table, kmers[mine], turns[mine], stretch.first, answers))
+            new += _insert_and_tell(table, kmers[mine], turns[mine], told, (seen, stretch.first))
             cuda.syncwarp()
         place += int64(LANES)
     if lane < queued:
-        new += int64(_insert(table, kmers[queue + lane], turns[queue + lane], stretch.first, answers))
+        new += _insert_and_tell(table, kmers[queue + lane], turns[queue + lane], told, (seen, stretch.first))
+    cuda.syncwarp()
+    if words[me]:
+        cuda.atomic.or_(seen, ((told[2] - int64(stretch.first)) >> int64(5)) + lane, words[me])
     _add_taken(table, new)
 
 

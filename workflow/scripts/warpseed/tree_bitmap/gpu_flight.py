@@ -30,6 +30,7 @@ from warpseed.tree_bitmap.gpu_listing import FirstKmers
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
 from warpseed.tree_bitmap.gpu_rooms import Asked, BlockInFlight, Room
 from warpseed.tree_bitmap.gpu_shares import share_of_places
+from warpseed.tree_bitmap.gpu_structures import tells_bits
 from warpseed.tree_bitmap.gpu_table import DeviceKmers
 from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER
 
@@ -89,10 +90,14 @@ class Flight:
     ) -> None:
         self._devices, self._watch, self._threads = devices, watch or Stopwatch(), threads
         self._kept = need.kept
+        self._parts = need.parts(len(devices), passes)
+        """of the k-mers"""
+        self._tells_bits = tells_bits(need.kept, self._parts)
+        """whether answers are made of what several of them say"""
         self._joins = need.kept.grows and len(devices) > 1
-        """whether devices have parts of the k-mers, and tell what places are together"""
+        """whether these are several devices'"""
         self._unjoined: BlockInFlight | None = None
-        """the block whose answers they have still to join"""
+        """the block whose answers they have still to make"""
         most = need.block_bases
         self._most = most if length is None else min(most, whole_words(max(1, length)))
         """bases of a block"""
@@ -100,7 +105,6 @@ class Flight:
         fits_first = length is not None and length <= first_size
         # (before the tables, so that the first bases come while these are cleared, and these soon)
         self._blocks = [self._block(0)]
-        parts = need.parts(len(devices), passes)
         self._pass = number, passes
         """which k-mers are listed: those of a part of all"""
         self.first_kmers: list[list[FirstKmers]] = [[] for _ in devices]
@@ -108,7 +112,7 @@ class Flight:
         for here, device in enumerate(devices):
             with _there(device):
                 part = need.part(len(devices), number, here)
-                self.kmers.append(DeviceKmers(need.kept, need.kmers_of(parts), known, part, parts))
+                self.kmers.append(DeviceKmers(need.kept, need.kmers_of(self._parts), known, part, self._parts))
         self._blocks += [self._block(number) for number in range(1, 1 if fits_first else IN_FLIGHT)]
         self._free, self._flying = deque(self._blocks), deque[BlockInFlight]()
         with on_device(devices[0]):
@@ -134,7 +138,7 @@ class Flight:
         rooms = []
         for device in self._devices:
             with _there(device):
-                rooms.append(Room(number, self._most, len(self._devices), self._kept))
+                rooms.append(Room(number, self._most, len(self._devices), self._kept, self._parts))
         with on_device(self._devices[0]):
             return BlockInFlight(rooms)
 
@@ -258,7 +262,7 @@ class Flight:
             with _there(device), room.copies:
                 room.bring(block.before, codes, words)
                 block.packed.append(room.copies.record())
-                kmers.prepare(room.answers[searched])
+                kmers.prepare(room.told(searched))
 
     def _searched(self, block: BlockInFlight, number: int) -> slice:
         """Places of a block that a device looks at: all for its part of the k-mers, or its share for all k-mers."""
@@ -277,7 +281,8 @@ class Flight:
         room, kmers = block.rooms[number], self.kmers[number]
         searching.wait_event(room.copies.record())
         room.block = room.block._replace(first=kmers.bases - BASES_A_WORD)
-        kmers.search(room.block, block.size, block.places, self._searched(block, number), room.answers)
+        searched = self._searched(block, number)
+        kmers.search(room.block, block.size, block.places, searched, room.told(searched))
         kmers.structure.tell(room.held)
         block.searched.append(searching.record())
         room.copies.wait_event(block.searched[number])
@@ -288,12 +293,14 @@ class Flight:
         if not (self._asked or self._kept.counting):
             return
         room, share = block.rooms[number], block.shares[number]
+        stretch = Stretch(block.first + share.start, block.first + share.stop, *self._pass)
         with room.copies:
-            for other in self._others(number) if self._joins else ():
-                room.copies.wait_event(block.searched[other])
-                room.join(share, block.rooms[other])
+            if self._tells_bits:
+                others = self._others(number)
+                for other in others:
+                    room.copies.wait_event(block.searched[other])
+                room.put_answers(share, self._kept.k, stretch, [block.rooms[other] for other in others])
             if room.listing is not None:
-                stretch = Stretch(block.first + share.start, block.first + share.stop, *self._pass)
                 room.listing.begin(room.block, self._kept.k, stretch, room.answers[share])
             self._hand_out(room, share)
 

@@ -9,9 +9,11 @@ from typing import NamedTuple
 from warpseed.compute.gpu import free_memory, on_device
 from warpseed.errors import MemoryLimitError
 from warpseed.sequences.packed import BASES_A_WORD
+from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD
+from warpseed.tree_bitmap.gpu_direct import WORD_BITS
 from warpseed.tree_bitmap.gpu_parts import most_of_part
 from warpseed.tree_bitmap.gpu_shares import largest_share
-from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes
+from warpseed.tree_bitmap.gpu_structures import Kept, table_bytes, tells_bits
 
 __all__ = [
     "BLOCK_BASES",
@@ -22,6 +24,7 @@ __all__ = [
     "has_room",
     "passes_for",
     "plan_of",
+    "seen_of",
     "theirs_of",
 ]
 
@@ -79,7 +82,7 @@ class Need(NamedTuple):
     def bytes(self, devices: int = 1, passes: int = 1) -> int:
         """Bytes that a pass of a search takes on each of so many devices."""
         parts = self.parts(devices, passes)
-        blocks = block_bytes(self.block_bases, devices, joined=self.kept.grows)
+        blocks = block_bytes(self.block_bases, devices, with_bits=tells_bits(self.kept, parts))
         return blocks + table_bytes(self.kept, self.kmers_of(parts), parts) + self.counted_bytes(devices, passes)
 
     def counted_bytes(self, devices: int, passes: int) -> int:
@@ -103,8 +106,8 @@ class Need(NamedTuple):
         return min(self.kmers, room, most_of_part(self.kept.k, parts))
 
     def least(self, devices: int = 1) -> int:
-        """Bytes that a search takes on each device at least, in as many passes as may be."""
-        return self.bytes(devices, _MOST_PASSES)
+        """Bytes that a search takes on each device at least, in one pass or as many as may be."""
+        return min(self.bytes(devices), self.bytes(devices, _MOST_PASSES))
 
 
 def codes_of(bases: int, devices: int) -> int:
@@ -113,16 +116,21 @@ def codes_of(bases: int, devices: int) -> int:
     return min(bases + BASES_A_WORD, largest_share(bases, devices) + 3 * BASES_A_WORD)
 
 
-def theirs_of(bases: int, devices: int, *, joined: bool) -> int:
-    """Answers that a device may have room for that another sends, of a block of so many bases; `joined` says whether
-    devices have parts of the k-mers."""
-    return largest_share(bases, devices) if joined and devices > 1 else 0
+def seen_of(bases: int) -> int:
+    """Words that have a bit for each place of a block of so many bases."""
+    return -(-bases // WORD_BITS)
 
 
-def block_bytes(bases: int, devices: int, *, joined: bool) -> int:
-    """Bytes of the blocks on their way: codes, bases packed with their marks, and answers."""
-    codes, theirs = codes_of(bases, devices), theirs_of(bases, devices, joined=joined)
-    return IN_FLIGHT * (codes + bases // 2 + bases + theirs)
+def theirs_of(bases: int, devices: int) -> int:
+    """Bytes that have a bit for each place of a device's share of a block of so many bases."""
+    return largest_share(bases, devices) // ANSWERS_A_WORD
+
+
+def block_bytes(bases: int, devices: int, *, with_bits: bool) -> int:
+    """Bytes of the blocks on their way: codes, bases packed with their marks, answers, and bits, of which answers are
+    made where k-mers have parts."""
+    bits = 4 * seen_of(bases) + (devices - 1) * theirs_of(bases, devices) if with_bits else 0
+    return IN_FLIGHT * (codes_of(bases, devices) + bases // 2 + bases + bits)
 
 
 def _room(device: int, wanted: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,12 +15,12 @@ from warpseed.compute.host_copies import HostCopies
 from warpseed.compute.locked_memory import parts_by_line, pinned
 from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap import gpu_memory
-from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, join_answers
-from warpseed.tree_bitmap.gpu_fast import BLOCK
+from warpseed.tree_bitmap.gpu_answers import ANSWERS_A_WORD, put_answers
+from warpseed.tree_bitmap.gpu_fast import BLOCK, Stretch
 from warpseed.tree_bitmap.gpu_listing import Listing
 from warpseed.tree_bitmap.gpu_packed import pack, room_for_packed
 from warpseed.tree_bitmap.gpu_shares import largest_share
-from warpseed.tree_bitmap.gpu_structures import Kept
+from warpseed.tree_bitmap.gpu_structures import Kept, tells_bits
 
 __all__ = ["Asked", "BlockInFlight", "Room"]
 
@@ -38,13 +39,15 @@ class Asked(NamedTuple):
 
 class Room:
     """What a block takes on the current device, and the stream of execution on which it comes, and its answers are
-    joined and go.
+    made and go.
 
     Attributes
     ----------
     codes : uint8[`codes_of`], bases as they come from the host
     block : PackedBlock, all of its bases
     answers : uint8[bases], what its places are
+    seen : uint32[ceil(bases / 32)], bits, what the device's part of the k-mers says of its places; uint32[0] where
+        answers are not made of such
     listing : Listing of k-mers that come first, where these are counted
     held : uint64[1], pinned; k-mers that the device has when the block has been searched, if its structure tells
     copies : the stream of execution, which is the current one where methods are called
@@ -55,13 +58,17 @@ class Room:
     bases : of a block, which has no more places
     devices : that share it
     kept : what is kept of k-mers
+    parts : of k-mers, of which the device has one
     """
 
-    def __init__(self, number: int, bases: int, devices: int, kept: Kept) -> None:
+    def __init__(self, number: int, bases: int, devices: int, kept: Kept, parts: int) -> None:
         xp, self._given = cupy(), largest_share(bases, devices)
         self.codes = xp.empty(gpu_memory.codes_of(bases, devices), xp.uint8)
         self.block, self.answers = room_for_packed(bases), xp.empty(bases, xp.uint8)
-        self._theirs = xp.empty(gpu_memory.theirs_of(bases, devices, joined=kept.grows), xp.uint8)
+        self._tells_bits = tells_bits(kept, parts)
+        self.seen = xp.empty(gpu_memory.seen_of(bases) if self._tells_bits else 0, xp.uint32)
+        theirs = gpu_memory.theirs_of(bases, devices) if self._tells_bits else 0
+        self._theirs = xp.empty((devices - 1) * theirs, xp.uint8)
         self.listing = Listing(self._given) if kept.counting else None
         self.held = pinned(1, np.uint64)
         self.copies = kept_stream(f"block {number}", _BEFORE_SEARCHES)
@@ -93,14 +100,19 @@ class Room:
         for array, theirs in zip(self.block[:2], other.block[:2], strict=True):
             from_device(theirs[words], array[words])
 
-    def join(self, span: slice, other: Room) -> None:
-        """Of what places are for several parts of the k-mers take the greatest: they are NEW in parts that are not
-        theirs."""
-        words = -(-(span.stop - span.start) // ANSWERS_A_WORD)
-        span = slice(span.start, span.start + ANSWERS_A_WORD * words)
-        mine, theirs = self.answers[span], self._theirs[: ANSWERS_A_WORD * words]
-        from_device(other.answers[span], theirs)
-        launch(join_answers, words, BLOCK, mine.view(np.uint64), theirs.view(np.uint64))
+    def told(self, places: slice) -> Any:
+        """What a search takes that tells of some of the block's places, all where k-mers have parts."""
+        return self.seen if self._tells_bits else self.answers[places]
+
+    def put_answers(self, share: slice, k: int, stretch: Stretch, others: Sequence[Room]) -> None:
+        """Make the answers of a share of the places of what all parts say, this device's and those of others."""
+        words = -(-(share.stop - share.start) // ANSWERS_A_WORD)
+        told = slice(share.start // ANSWERS_A_WORD, share.start // ANSWERS_A_WORD + words)
+        theirs = self._theirs[: len(others) * words].reshape(len(others), words)
+        for other, there in zip(others, theirs, strict=True):
+            from_device(other.seen.view(np.uint8)[told], there)
+        answers = self.answers[share.start : share.start + ANSWERS_A_WORD * words].view(np.uint64)
+        launch(put_answers, words, BLOCK, self.block, k, stretch, self.seen.view(np.uint8)[told], theirs, answers)
 
     def give(self, first: int, asked: Asked) -> None:
         """Send answers, from the first of this block's on, to the host."""

@@ -19,6 +19,7 @@ from warpseed.tree_bitmap.gpu_direct import (
     ShortKmers,
     count_short_kmers,
     insert_short_kmers,
+    insert_short_kmers_of_part,
     insert_short_known,
     look_up_short_counts,
     spread_slots,
@@ -50,6 +51,7 @@ __all__ = [
     "slots_for",
     "structure_for",
     "table_bytes",
+    "tells_bits",
 ]
 
 _SLOT_BYTES, _TURN_BYTES, _COUNT_BYTES = 16, 8, 8
@@ -73,6 +75,11 @@ class Kept(NamedTuple):
     """whether the k-mers of the stream are seen, too, from their first place on"""
     counting: bool = False
     """whether they are counted"""
+
+
+def tells_bits(kept: Kept, parts: int) -> bool:
+    """Whether a structure of one of so many parts tells of each place a bit: what it is says no part alone."""
+    return kept.grows and parts > 1
 
 
 def slots_for(kmers: int) -> int:
@@ -134,7 +141,8 @@ def _empty_words(shape: tuple[int, ...]) -> Any:
 class Structure(ABC):
     """The k-mers so far of one of so many parts, on the current device. Without more it has room for all."""
 
-    def __init__(self, part: int, parts: int) -> None:
+    def __init__(self, kept: Kept, part: int, parts: int) -> None:
+        self._kept = kept
         self._part = part, parts
         """(part, parts)"""
 
@@ -146,13 +154,20 @@ class Structure(ABC):
     def add_known(self, kmers: Any) -> None:
         """Take those of its part of k-mers, uint64[n] on the device, that are seen before the stream begins."""
 
-    def prepare(self, answers: Any) -> None:
-        """Make answers, uint8[…] on the device, ready for `insert`."""
-        fill_bytes(answers, int(NEW))
+    @property
+    def _tells_bits(self) -> bool:
+        return tells_bits(self._kept, self._part[1])
+
+    def prepare(self, told: Any) -> None:
+        """Make what `insert` takes, on the device, ready for it."""
+        fill_bytes(told, 0 if self._tells_bits else int(NEW))
 
     @abstractmethod
-    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
-        """Take the k-mers of a stretch, which is of its part, as `insert_kmers` does."""
+    def insert(self, block: PackedBlock, stretch: Stretch, told: Any) -> None:
+        """Take the k-mers of a stretch, which is of its part.
+
+        told : uint8[…], as of `insert_kmers`, or uint32[…], as of `insert_kmers_of_part`, where it `tells_bits`
+        """
 
     def tell(self, out: np.ndarray) -> None:  # noqa: B027
         """Send the host how many k-mers there are, to pinned memory, uint64[1], if that may decide on more room."""
@@ -183,7 +198,7 @@ class _OfKmerTable(Structure):
         filter_words: int = 0,
         hashes: slice = slice(0, 0),
     ) -> None:
-        super().__init__(part, parts)
+        super().__init__(kept, part, parts)
         xp, turns = cupy(), hashes.stop - hashes.start
         self.table = KmerTable(
             slots=_empty_words((slots, 2)),
@@ -199,15 +214,15 @@ class _OfKmerTable(Structure):
         """As `Structure.add_known`."""
         launch(insert_known, len(kmers), BLOCK, self.table, kmers, *self._part)
 
-    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+    def insert(self, block: PackedBlock, stretch: Stretch, told: Any) -> None:
         """As `Structure.insert`: a thread a place, or, where k-mers have parts, warps with queues."""
         assert (stretch.part, stretch.parts) == self._part
         places = stretch.last - stretch.first
-        if stretch.parts == 1:
-            search, threads = insert_kmers, places
-        else:
+        if self._tells_bits:
             search, threads = insert_kmers_of_part, -(-places // (PLACES_A_PART * stretch.parts))
-        launch(search, threads, BLOCK, self.table, block, stretch, answers)
+        else:
+            search, threads = insert_kmers, places
+        launch(search, threads, BLOCK, self.table, block, stretch, told)
 
     def look_up_counts(self, kmers: Any, counts: Any) -> None:
         """As `Structure.look_up_counts`."""
@@ -219,7 +234,6 @@ class HashTable(_OfKmerTable):
 
     def __init__(self, kept: Kept, slots: int, part: int, parts: int) -> None:
         super().__init__(kept, part, parts, slots=slots, filter_words=0 if kept.grows else _filter_words(slots))
-        self._kept = kept
         self._most = most_of_part(kept.k, parts)
         """k-mers that may ever come"""
         self._most_used = 0
@@ -245,12 +259,12 @@ class HashTable(_OfKmerTable):
         launch(move_slots, there, BLOCK, self.table, larger.table)
         return larger
 
-    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+    def insert(self, block: PackedBlock, stretch: Stretch, told: Any) -> None:
         """As `Structure.insert`; where k-mers do not come to be seen, they are looked up."""
         if self._kept.grows:
-            super().insert(block, stretch, answers)
+            super().insert(block, stretch, told)
         else:
-            launch(look_up_kmers, stretch.last - stretch.first, BLOCK, self.table, block, stretch, answers)
+            launch(look_up_kmers, stretch.last - stretch.first, BLOCK, self.table, block, stretch, told)
 
     def tell(self, out: np.ndarray) -> None:
         """As `Structure.tell`."""
@@ -276,8 +290,10 @@ class TurnTable(_OfKmerTable):
         # (one turn at least, by which kernels know what it is)
         super().__init__(kept, part, parts, hashes=slice(hashes.start, max(hashes.stop, hashes.start + 1)))
 
-    def prepare(self, answers: Any) -> None:
-        """As `Structure.prepare`: its kernels make them NEW themselves."""
+    def prepare(self, told: Any) -> None:
+        """As `Structure.prepare`: its kernel makes answers NEW itself."""
+        if self._tells_bits:
+            super().prepare(told)
 
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""
@@ -288,7 +304,7 @@ class DirectTable(Structure):
     """A place for each k-mer that there can be, with a bit for whether it has been seen."""
 
     def __init__(self, kept: Kept, part: int, parts: int) -> None:
-        super().__init__(part, parts)
+        super().__init__(kept, part, parts)
         xp, cells = cupy(), 4**kept.k
         turns = _empty_words((cells if kept.grows else 0,))
         seen = xp.zeros(_words_of(kept.k), np.uint32)
@@ -299,10 +315,11 @@ class DirectTable(Structure):
         """As `Structure.add_known`."""
         launch(insert_short_known, len(kmers), BLOCK, self.table, kmers, *self._part)
 
-    def insert(self, block: PackedBlock, stretch: Stretch, answers: Any) -> None:
+    def insert(self, block: PackedBlock, stretch: Stretch, told: Any) -> None:
         """As `Structure.insert`."""
         places = stretch.last - stretch.first
-        launch(insert_short_kmers, places, BLOCK, self.table, block, stretch, answers)
+        search = insert_short_kmers_of_part if self._tells_bits else insert_short_kmers
+        launch(search, places, BLOCK, self.table, block, stretch, told)
         if len(self.table.counts):
             launch(count_short_kmers, min(places, _COUNTING_THREADS), BLOCK, self.table, block, stretch)
 
