@@ -68,7 +68,7 @@ _LONG_BLOCK = gpu_memory._MOST_FACTOR * 2 * gpu_memory.BLOCK_BASES
 
 def _blocks_mb(bases: int = gpu_memory.BLOCK_BASES, devices: int = 1) -> int:
     """Megabytes of the blocks on their way through each of some GPUs, with a dictionary that grows."""
-    return round(gpu_memory.block_bytes(bases, devices, with_bits=True) / 1e6)
+    return round(gpu_memory.block_bytes(bases, devices, with_bits=devices > 1) / 1e6)
 
 
 def _on_host_mb(bases: int) -> int:
@@ -174,8 +174,8 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ),
     (
         "docs/tree_bitmap.md",
-        r"on\s+their\s+way\s+through\s+it,\s+some (\d+) MB \(where two",
-        _blocks_mb(),
+        r"on\s+their\s+way\s+through\s+it,\s+some (\d+) MB \(where two share a dictionary that grows (\d+), and",
+        (_blocks_mb(), _blocks_mb(devices=2)),
     ),
     (
         "docs/tree_bitmap.md",

@@ -15,6 +15,7 @@ from oracles import tree_bitmap as truth
 from oracles.lockstep import run_kernel
 from warpseed.compute import warp
 from warpseed.tree_bitmap import gpu_fast as kernels
+from warpseed.tree_bitmap import gpu_packed
 from warpseed.tree_bitmap.gpu_fast import KmerTable, PackedBlock, Stretch
 from warpseed.tree_bitmap.gpu_parts import hash_of, hashes_of_part
 from warpseed.tree_bitmap.slots import EMPTY
@@ -44,7 +45,7 @@ def launched(kernel: Any, threads: int, *arguments: Any, block: int = BLOCK) -> 
         kernels.times_of,
         warp.lanes_before,
     )
-    run_kernel((kernels, warp), functions, (kernel, threads, block), *arguments)
+    run_kernel((kernels, gpu_packed, warp), functions, (kernel, threads, block), *arguments)
 
 
 def prepared(table: KmerTable, *shape: int) -> np.ndarray:
@@ -109,7 +110,7 @@ def blocks_of(codes: list[int], sizes: list[int]) -> list[PackedBlock]:
     for size in [*sizes, len(padded) // 32 - sum(sizes)]:
         words, marks = np.full((2, size + 3), 0xABAB_ABAB_ABAB_ABAB, np.uint64)
         words[0], marks[0] = carried
-        launched(kernels.pack_codes, size, padded[first : first + 32 * size].view(np.uint64), 1, words, marks)
+        launched(gpu_packed.pack_codes, size, padded[first : first + 32 * size].view(np.uint64), 1, words, marks)
         blocks.append(PackedBlock(words, marks, first - 32))
         first, carried = first + 32 * size, (words[size], marks[size])
     return blocks

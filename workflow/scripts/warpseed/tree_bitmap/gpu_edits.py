@@ -25,7 +25,7 @@ from warpseed.tree_bitmap.edits import (
     place_distance,
     radius_of,
 )
-from warpseed.tree_bitmap.gpu_fast import pack_codes
+from warpseed.tree_bitmap.gpu_packed import pack_codes
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
 from warpseed.tree_bitmap.stream import NO_BASE
 

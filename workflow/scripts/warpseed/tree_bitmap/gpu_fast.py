@@ -18,7 +18,6 @@ from warpseed.compute.bits import fetch_word, first_slot, joined_bases, mixed, p
 from warpseed.compute.compiled import int32, int64, scalar, uint32, uint64
 from warpseed.compute.gpu import cuda, kernel
 from warpseed.compute.warp import ALL_LANES, LANES, lanes_before
-from warpseed.sequences.packed import BASES_A_WORD
 from warpseed.tree_bitmap.gpu_parts import hash_of, is_of_part
 from warpseed.tree_bitmap.slots import EMPTY, next_slot
 from warpseed.tree_bitmap.stream import NEW, NO_KMER, SEEN
@@ -38,7 +37,6 @@ __all__ = [
     "look_up_counts",
     "look_up_kmers",
     "move_slots",
-    "pack_codes",
     "set_seen",
     "times_of",
 ]
@@ -50,13 +48,9 @@ BLOCK = 256
 _QUEUED = 2 * BLOCK
 """K-mers that the queues of a block's warps have room for: what a step leaves, less than one a lane, and those of the
 next step."""
-_CODE_WORDS = BASES_A_WORD // 8
-"""Words of eight codes each that become one of 32 bases."""
 PLACES_A_PART = 4
 """Places that a thread looks at for each part, where k-mers are queued: of fewer, more lanes are idle in the end; more
 gain nothing."""
-_HIGH_BITS = np.uint64(0xFCFC_FCFC_FCFC_FCFC)
-"""Of eight codes, none of which a base has."""
 SLOTS_A_BUCKET = 2
 """Slots of a sector of 32 bytes, where the search of a k-mer begins."""
 
@@ -102,38 +96,6 @@ class Stretch(NamedTuple):
     part: int
     parts: int
     """k-mers are dealt out by their hash to so many parts, and only those of one are searched"""
-
-
-@scalar
-def _brought_together(eight):
-    """The two low bits of eight bytes, whose others are 0, beside each other, those of the lowest byte on top."""
-    eight = ((eight << uint64(2)) | (eight >> uint64(8))) & uint64(0x000F_000F_000F_000F)
-    eight = ((eight << uint64(4)) | (eight >> uint64(16))) & uint64(0x0000_00FF_0000_00FF)
-    return ((eight << uint64(8)) | (eight >> uint64(32))) & uint64(0xFFFF)
-
-
-@kernel
-def pack_codes(codes, first_word, words, marks):
-    """A thread packs 32 bases behind `first_word` words.
-
-    codes : uint64[4·n], eight bytes each, the first one lowest, of which those above 3 are no base
-    """
-    word = cuda.grid(1)
-    if word * _CODE_WORDS >= codes.shape[0]:
-        return
-    bases = uint64(0)
-    unknown = uint64(0)
-    for j in range(_CODE_WORDS):
-        eight = codes[word * _CODE_WORDS + j]
-        high = eight & _HIGH_BITS
-        # Its top bit says of each byte whether any bit of it is set.
-        high |= (high & uint64(0x7F7F_7F7F_7F7F_7F7F)) + uint64(0x7F7F_7F7F_7F7F_7F7F)
-        no_base = (high >> uint64(7)) & uint64(0x0101_0101_0101_0101)
-        eight &= ~(_HIGH_BITS | no_base | (no_base << uint64(1)))
-        bases = (bases << uint64(16)) | _brought_together(eight)
-        unknown = (unknown << uint64(16)) | _brought_together(no_base)
-    words[first_word + word] = bases
-    marks[first_word + word] = unknown
 
 
 @scalar
@@ -324,7 +286,7 @@ def _insert_and_tell(table, kmer, turn, told, seen):
 
     told : (words, mine, first): in shared memory a word for each lane of a warp, of which the first is `mine`, and the
         place of the first bit there
-    seen : (words, first), in device memory
+    seen : (words, first): in device memory, and the place of the first bit
     """
     behind = _insert(table, kmer, turn)
     if behind == EMPTY:

@@ -7,12 +7,50 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.compute.gpu import cupy, launch
+from warpseed.compute.compiled import scalar, uint64
+from warpseed.compute.gpu import cuda, cupy, kernel, launch
 from warpseed.sequences.packed import BASES_A_WORD
-from warpseed.tree_bitmap.gpu_fast import BLOCK, PackedBlock, pack_codes
+from warpseed.tree_bitmap.gpu_fast import BLOCK, PackedBlock
 from warpseed.tree_bitmap.stream import NO_BASE
 
-__all__ = ["pack", "packed_blocks", "room_for_packed"]
+__all__ = ["pack", "pack_codes", "packed_blocks", "room_for_packed"]
+
+_CODE_WORDS = BASES_A_WORD // 8
+"""Words of eight codes each that become one of 32 bases."""
+_HIGH_BITS = np.uint64(0xFCFC_FCFC_FCFC_FCFC)
+"""Of eight codes, none of which a base has."""
+
+
+@scalar
+def _brought_together(eight):
+    """The two low bits of eight bytes, whose others are 0, beside each other, those of the lowest byte on top."""
+    eight = ((eight << uint64(2)) | (eight >> uint64(8))) & uint64(0x000F_000F_000F_000F)
+    eight = ((eight << uint64(4)) | (eight >> uint64(16))) & uint64(0x0000_00FF_0000_00FF)
+    return ((eight << uint64(8)) | (eight >> uint64(32))) & uint64(0xFFFF)
+
+
+@kernel
+def pack_codes(codes, first_word, words, marks):
+    """A thread packs 32 bases behind `first_word` words.
+
+    codes : uint64[4·n], eight bytes each, the first one lowest, of which those above 3 are no base
+    """
+    word = cuda.grid(1)
+    if word * _CODE_WORDS >= codes.shape[0]:
+        return
+    bases = uint64(0)
+    unknown = uint64(0)
+    for j in range(_CODE_WORDS):
+        eight = codes[word * _CODE_WORDS + j]
+        high = eight & _HIGH_BITS
+        # Its top bit says of each byte whether any bit of it is set.
+        high |= (high & uint64(0x7F7F_7F7F_7F7F_7F7F)) + uint64(0x7F7F_7F7F_7F7F_7F7F)
+        no_base = (high >> uint64(7)) & uint64(0x0101_0101_0101_0101)
+        eight &= ~(_HIGH_BITS | no_base | (no_base << uint64(1)))
+        bases = (bases << uint64(16)) | _brought_together(eight)
+        unknown = (unknown << uint64(16)) | _brought_together(no_base)
+    words[first_word + word] = bases
+    marks[first_word + word] = unknown
 
 
 def room_for_packed(bases: int) -> PackedBlock:
