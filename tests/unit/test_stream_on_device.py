@@ -21,7 +21,7 @@ from warpseed import match_stream
 from warpseed.compute.stopwatch import Stopwatch
 from warpseed.errors import InputError, MemoryLimitError
 from warpseed.sequences import device_queries
-from warpseed.tree_bitmap import gpu_edits, gpu_fast, gpu_memory
+from warpseed.tree_bitmap import gpu_edits, gpu_memory, gpu_packed
 
 ON_GPU: dict[str, Any] = {"device": "gpu", "on_device": True}
 
@@ -81,7 +81,7 @@ def test_short_streams(played: Any, stream: list[str]) -> None:
 
 def test_distances_are_the_hosts(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def launch(function: Any, threads: int, block: int, *arguments: Any) -> None:
-        run_kernel((gpu_edits, gpu_fast), (gpu_edits._put,), (function, threads, 32), *arguments)
+        run_kernel((gpu_edits, gpu_packed), (gpu_edits._put,), (function, threads, 32), *arguments)
 
     monkeypatch.setattr(gpu_edits, "launch", launch)
     monkeypatch.setattr(gpu_edits, "BLOCK_BASES", 96)
