@@ -87,7 +87,7 @@ def test_a_log_gets_a_line_now_and_then(clock: None, capsys: pytest.CaptureFixtu
     watch.share = 0.456
     totals = Totals()
     assert told(batches(), totals, watch) == 3
-    assert capsys.readouterr().err == "1,999 k-mers, 5,000 hits, 46% of the input, 12 s\n"
+    assert capsys.readouterr().err == "1,999 k-mers, 5,000 hits, 46% of the input read, 12 s\n"
     assert totals.queries == 2500
 
 
@@ -146,7 +146,7 @@ def test_a_stream_tells_its_bases_and_what_is_written(
     given = ["stream", reads, "-k", "9", "--threads", threads, "-o"]
     assert cli.main([*given, str(tmp_path / "k.tsv")]) == 0
     told = capsys.readouterr().err.splitlines()
-    bases = [re.fullmatch(r"([0-9,]+) bases, [0-9]+% of the input, [0-9]+ s", line) for line in told]
+    bases = [re.fullmatch(r"([0-9,]+) bases, (?:[0-9]+%|all) of the input read, [0-9]+ s", line) for line in told]
     numbers = [int(match[1].replace(",", "")) for match in bases if match]
     assert numbers == sorted(numbers) and len(numbers) > 1 and numbers[0] < 630 and (threads == "2" or numbers[0] > 0)
     lines = len((tmp_path / "k.tsv").read_text().splitlines()) - 1

@@ -101,6 +101,12 @@ def test_numbers_with_zeros_before_them_are_decimal(folder: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("cell", "value"), [("true", True), ("TRUE", True), ("false", False), ("FALSE", False)])
+def test_true_and_false_as_spreadsheets_write_them(cell: str, value: bool, folder: Path) -> None:
+    samples, _ = read(f"sample\treads\tsystem\tnormalise\nA\ta.fq\tebwt\t{cell}\n")
+    assert samples["A"]["normalise"] is value
+
+
 MISTAKES = {
     "an unknown column": ("sample\treads\tsteps\n", "s.tsv, line 1: the column 'steps' is not known: did you mean"),
     "a column in capitals": ("Sample\treads\n", "the column 'Sample' is not known: did you mean 'sample'?"),
@@ -111,6 +117,7 @@ MISTAKES = {
     "spaces for tabs": ("sample reads k\n", "'sample reads k': write tabs between the columns."),
     "commas for tabs": ("sample,reads,k\n", "'sample,reads,k': write tabs between the columns."),
     "nothing": ("# nothing\n\n", "s.tsv: the sample sheet is empty, but its first line should name its columns"),
+    "a heading alone": (HEADER + "\n", "s.tsv: the sample sheet names its columns, but no sample: add a line for each"),
     "a cell too many": (HEADER + "A\ta.fq\t20\t\t\t9\n", "s.tsv, line 2: the cell '9' stands under no column"),
     "no name": (HEADER + "\ta.fq\n", "s.tsv, line 2: the column 'sample' is empty"),
     "a name twice": (

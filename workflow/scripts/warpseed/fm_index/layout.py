@@ -156,6 +156,10 @@ class SeedIndex:
     seconds: dict[str, float]
     folder: str = ""
 
+    def __repr__(self) -> str:
+        parts = ", ".join(self.parts) or "no parts"
+        return f"<index of {self.bases:,} bases in {len(self.names):,} contigs, with {parts}>"
+
     @property
     def rows(self) -> int:
         """Length of the text: bases and separators."""

@@ -60,8 +60,9 @@ class Progress:
                 say("\r\x1b[K", end="")
 
     def _line(self, seconds: float) -> str:
-        share = "" if self._watch.share is None else f", {self._watch.share:.0%} of the input"
-        return f"{self._done()}{share}, {seconds:.0f} s"
+        share = self._watch.share
+        read = "" if share is None else ", all of the input read" if share == 1 else f", {share:.0%} of the input read"
+        return f"{self._done()}{read}, {seconds:.0f} s"
 
 
 def hits_of(totals: Totals, queries: str) -> Callable[[], str]:

@@ -48,12 +48,13 @@ class Places(NamedTuple):
 
 
 def plain_value(text: str) -> Any:
-    """A number, true, false or null that was written as text, as such; any other text as it is."""
+    """A number, true, false (of spreadsheets TRUE, FALSE) or null that was written as text, as such;
+    any other text as it is."""
     import yaml
 
     if re.fullmatch(r"[-+]?[0-9]{1,100}", text):
         return int(text)  # of what begins with 0, YAML would make an octal number
-    if re.fullmatch(r"[-+]?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?|true|false|null|~", text):
+    if re.fullmatch(r"[-+]?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?|true|TRUE|false|FALSE|null|~", text):
         return yaml.safe_load(text)
     return text
 
@@ -109,6 +110,11 @@ def read_sheet(path: str, columns: Mapping[str, bool]) -> tuple[dict[str, dict[s
             )
         samples[name] = {key: cell if columns[key] else plain_value(cell) for key, cell in row.items()}
         lines[name] = line
+    if not samples:
+        raise ConfigError(
+            f"{path}: the sample sheet names its columns, but no sample: add a line for each, or take the key "
+            "'samples' out of the configuration."
+        )
     return samples, Places(path, lines)
 
 
