@@ -19,7 +19,7 @@ from oracles.pretend_ebwt_fast import Played, play_fast_kernels
 from warpseed import cli
 from warpseed.compute import gpu as device
 from warpseed.compute.stopwatch import Stopwatch
-from warpseed.ebwt import cpu, gpu, gpu_distances, gpu_few, gpu_few_words
+from warpseed.ebwt import cpu, gpu, gpu_distances, gpu_few, gpu_few_words, gpu_runs
 from warpseed.ebwt.transform import transform_of
 from warpseed.ebwt.words import Words, words_of
 from warpseed.errors import DeviceError, MemoryLimitError
@@ -133,8 +133,8 @@ def test_stages_of_several_devices(gpus: Played | None) -> None:
         watch = Stopwatch()
         distances_by(words, *devices, watch=watch)
         assert list(watch.seconds) == ["host_to_device", "order", *more, "distances", "device_to_host"]
-        if gpus:  # a millisecond each: counts and distances, those of a word that is cut; and what is brought
-            assert watch.seconds["distances"] == pytest.approx(1e-3 + 1e-3 * len(more))
+        if gpus:  # a millisecond each: own ranks, counts and distances, those of a cut word; and what is brought
+            assert watch.seconds["distances"] == pytest.approx(1e-3 + 2e-3 * len(more))
             assert watch.seconds.get("device_to_device", 0) == pytest.approx(3e-3 * len(more))
 
 
@@ -200,7 +200,7 @@ def test_what_fails_on_one_device_reaches_the_caller(
 ) -> None:
     words = words_of(["abacab", "bcacb"])
     expected = distances_by(words, 0)
-    for name in ("rank_words", "count_gaps", "sent_to_host", "wait_for_sent"):
+    for name in ("rank_shared", "count_gaps", "sent_to_host", "wait_for_sent"):
         done = getattr(gpu_distances, name)
 
         def fail(*arguments: Any, done: Any = done, **how: Any) -> Any:
@@ -218,10 +218,10 @@ def test_what_fails_on_one_device_reaches_the_caller(
 def test_memory_that_runs_short_on_another_device_is_one_sentence(
     gpus: Played | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(values: Any, here: int) -> Any:
+    def full(value: Any, out: Any) -> Any:
         raise device.cupy().cuda.memory.OutOfMemoryError(*(() if gpus else (1 << 40, 1 << 30)))
 
-    monkeypatch.setattr(gpu_distances, "joined_from", full)
+    monkeypatch.setattr(gpu_runs, "from_device", full)
     with pytest.raises(MemoryLimitError, match="The GPU's memory does not suffice"):
         distances_by(words_of(["abacab" * 9, "bcacb" * 9]), 0, 1)
 

@@ -19,23 +19,26 @@ from oracles.late_streams import Event, LateDevices, LateStream, Memory, Use
 from oracles.pretend_cupy import PretendCupy
 from oracles.pretend_stream import StreamKernels
 
-__all__ = ["LateArray", "install"]
+__all__ = ["LateArray", "Launches", "install"]
 
 _WRITTEN = {
     "count_new": ["counts"],
     "count_short_kmers": ["table"],
+    "find_runs": ["starts"],
     "insert_kmers": ["table", "answers"],
     "insert_kmers_of_part": ["table", "seen"],
     "insert_known": ["table"],
     "insert_short_kmers": ["table", "answers"],
     "insert_short_kmers_of_part": ["table", "seen"],
     "insert_short_known": ["table"],
+    "join_runs": ["ranks_by_word"],
     "list_new": ["kmers", "places"],
     "look_up_counts": ["counts"],
     "look_up_kmers": ["answers"],
     "look_up_short_counts": ["counts"],
     "move_slots": ["table"],
     "pack_codes": ["words", "marks"],
+    "place_runs": ["shifts"],
     "put_answers": ["answers"],
     "spread_slots": ["table"],
 }
@@ -89,7 +92,7 @@ class LateArray:
     def __setitem__(self, key: Any, value: LateArray) -> None:
         part = self[key]
         mine, theirs = part.values, value.values
-        part._change(lambda: np.copyto(mine, theirs), "assignment", value)
+        part._change(lambda: np.copyto(mine, theirs, casting="unsafe"), "assignment", value)
 
     def __iadd__(self, other: LateArray) -> LateArray:
         mine, theirs = self.values, other.values  # (what runs later holds no memory)
@@ -228,16 +231,22 @@ class _LateCupy(PretendCupy):
         values, sums = array.values, out.values
         self._devices.run(lambda: np.cumsum(values, out=sums), "sums", array.use(writes=False), out.use(writes=True))
 
+    def argsort(self, array: Any) -> Any:
+        made = self.empty(array.shape, np.int64)
+        there, values = made.values, array.values
+        made._change(lambda: np.copyto(there, np.argsort(values, kind="stable")), "order", array)
+        return made
+
     def ascontiguousarray(self, array: Any) -> Any:
         assert array.values.flags.c_contiguous
         return array
 
 
-class _Launches:
-    """Kernels that run late."""
+class Launches:
+    """Kernels that run late, played by functions of their names."""
 
-    def __init__(self, devices: LateDevices) -> None:
-        self._devices, self._kernels = devices, StreamKernels()
+    def __init__(self, devices: LateDevices, kernels: Any) -> None:
+        self._devices, self._kernels = devices, kernels
 
     def launch(self, function: Any, threads: int, block: int, *arguments: Any) -> None:
         if threads <= 0:
@@ -279,7 +288,7 @@ def install(monkeypatch: Any, order: str, seed: int, devices: int = 1) -> LateDe
     package.devices = devices
     monkeypatch.setitem(sys.modules, "cupy", package)
     for module in (gpu_listing, gpu_packed, gpu_rooms, gpu_structures):
-        monkeypatch.setattr(module, "launch", _Launches(late).launch)
+        monkeypatch.setattr(module, "launch", Launches(late, StreamKernels()).launch)
     for module in (gpu, gpu_counts):
         monkeypatch.setattr(module, "locked", late.locked)
     for module in (gpu_flight, device_copies):

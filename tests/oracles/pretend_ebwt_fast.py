@@ -21,6 +21,7 @@ from warpseed.ebwt import (
     gpu_order,
     gpu_parts,
     gpu_ranges,
+    gpu_runs,
     gpu_sets,
 )
 
@@ -39,8 +40,10 @@ __all__ = [
     "set_stretch",
 ]
 
-MODULES = device_places, device_ties, gpu_between, gpu_fast, gpu_few, gpu_sets, gpu_groups, warp
-LAUNCHERS = device_places, device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order, gpu_ranges, gpu_groups
+MODULES = device_places, device_ties, gpu_between, gpu_fast, gpu_few, gpu_runs, gpu_sets, gpu_groups, warp
+LAUNCHERS = (
+    device_places, device_ties, gpu_counts, gpu_distances, gpu_few_words, gpu_order, gpu_ranges, gpu_groups, gpu_runs,
+)  # fmt: skip
 DEVICE_FUNCTIONS = (
     gpu_fast.further, gpu_fast.last_letter, gpu_fast.letters_from, searching.lower_bound,
     gpu_fast.ends_at, gpu_fast.known_of, gpu_fast.read_on,
@@ -55,6 +58,7 @@ DEVICE_FUNCTIONS = (
     gpu_groups.ahead_in_word, gpu_groups.begins_at, gpu_groups.compare_listed, gpu_groups.count_before,
     gpu_groups.lanes_taken, gpu_groups.leave_tied, gpu_groups.list_tied, gpu_groups.next_number, gpu_groups.position_in,
     gpu_groups.run_at, gpu_groups.span_of,
+    gpu_runs.put_rank, gpu_runs.run_of,
     device_places.eight_at,
     warp.first_lane, warp.lanes_before, warp.lanes_upto, warp.last_lane, warp.reserve, warp.wait_for_blocks,
     warp.warp_places,
@@ -114,7 +118,7 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
 
     for module in LAUNCHERS:
         monkeypatch.setattr(module, "launch", launch)
-    for module in (device_copies, gpu_distances, gpu_ranges):
+    for module in (device_copies, gpu_distances, gpu_ranges, gpu_runs):
         monkeypatch.setattr(module, "from_device", from_device)
     monkeypatch.setattr(gpu, "_told", set())
     monkeypatch.setattr(device, "_probe", lambda size: None)
@@ -136,6 +140,11 @@ def play_fast_kernels(monkeypatch: Any, devices: int = 1) -> Played:
     monkeypatch.setattr(device_places, "BLOCK", 32)
     monkeypatch.setattr(device_places, "_WORDS", 2)
     monkeypatch.setattr(device_places, "_TILE", 64)
+    monkeypatch.setattr(gpu_runs, "_LEAST_PIECE", 9)
+    monkeypatch.setattr(gpu_runs, "_MOST_PIECES", 3)
+    monkeypatch.setattr(gpu_runs, "_JOINED", 6)
+    monkeypatch.setattr(gpu_runs, "_THREADS", 16)
+    monkeypatch.setattr(gpu_runs, "BLOCK", 64)
     monkeypatch.setattr(gpu_sets, "COUNTED", 24)
     monkeypatch.setattr(gpu_counts, "COUNTED", 24)
     monkeypatch.setattr(gpu_counts, "_THREADS", 16)

@@ -213,8 +213,8 @@ def test_what_is_equal_is_shared_and_some_may_have_nothing(gpus: Played, strings
 def test_what_devices_bring_each_other(
     gpus: Played, monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], are_locked: bool
 ) -> None:
-    """Letters, of which each takes a part from the host or the first all, positions and ranks of what is tied, and the
-    words of all ranks; and, of words that are cut, what those behind have counted."""
+    """Letters, of which each takes a part from the host or the first all, positions and ranks of what is tied, the
+    words of all ranks, and what others lay out by words; and, of words that are cut, what those behind have counted."""
     taken, done = dict[int, list[int]](), gpu_ranges.sent_from_host
 
     def noted(value: Any, threads: int) -> Any:
@@ -228,6 +228,7 @@ def test_what_devices_bring_each_other(
     colours = np.repeat(range(m), words.lengths)[order]
     assert gpu.find(words, distances=True, devices=devices, watch=Stopwatch()).distances is not None
     parts, cut, several = gpu_parts.parts_of(words.lengths, len(devices)), list[int](), len(devices) > 1
+    laid_out = list[int]()
     for device in devices:
         brought = [value for to, value in gpus.brought if to == device]
         of_types = {
@@ -240,12 +241,18 @@ def test_what_devices_bring_each_other(
         # (The first, which has taken all letters from ordinary memory, has them.)
         has = () if are_locked or device != devices[0] else (np.uint8, np.int64)
         assert of_types == {dtype: values.tolist() * (several and dtype not in has) for dtype, values in joined.items()}
-        told = [value for value in brought if value.dtype == np.uint32 and value.ndim == 1]
+        behind = max((number for number, value in enumerate(brought) if value.dtype == np.uint16), default=0)
+        told, by_words = (
+            [value for value in some if value.dtype == np.uint32 and value.ndim == 1]
+            for some in (brought[:behind], brought[behind:])
+        )
+        laid_out += map(len, by_words)
         assert all(len(places) == len(ranks) for places, ranks in zip(told[::2], told[1::2], strict=True))
         assert len(told) >= 2 * (len(devices) - 1)
         rows = [value for value in brought if value.ndim == 2]
         assert {(value.dtype, value.shape) for value in rows} <= {(np.dtype(np.uint32), (1, m))}
         cut += [len(rows)]
+    assert sum(laid_out) == (len(devices) - 1) * len(words.codes)
     if several:
         letters, ends = ([taken[device][which] for device in devices] for which in (0, 1))
         for parts_taken, values in ((letters, words.codes), (ends, words.offsets)):

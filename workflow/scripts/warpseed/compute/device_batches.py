@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
-from typing import NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from warpseed.compute.device_copies import wait_for_sent
 from warpseed.compute.gpu import free_memory, give_back_memory, is_out_of_memory, on_device, on_own_stream
@@ -18,6 +18,7 @@ from warpseed.errors import MemoryLimitError, say
 __all__ = [
     "LARGEST_BATCH",
     "BatchRun",
+    "Meeting",
     "Refuse",
     "refuse_one_query",
     "run_batches",
@@ -168,7 +169,36 @@ def serve_devices(
     return [result for _, result in served]
 
 
-def take_step(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result], watch: Stopwatch) -> list[_Result]:
+class Meeting:
+    """Where devices tell each other, once within a step, what they have begun.
+
+    count : how many come
+    """
+
+    def __init__(self, count: int) -> None:
+        self._barrier = threading.Barrier(count)
+        self._told: list[Any] = [None] * count
+
+    def tell(self, number: int, value: Any) -> list[Any] | None:
+        """Tell the others, and wait for what they tell: the values of all, or None, where one of them never comes."""
+        self._told[number] = value
+        try:
+            self._barrier.wait()
+        except threading.BrokenBarrierError:
+            return None
+        return self._told
+
+    def end(self) -> None:
+        """Let nobody wait."""
+        self._barrier.abort()
+
+
+def take_step(
+    devices: Sequence[int],
+    work: Callable[[int, Stopwatch], _Result],
+    watch: Stopwatch,
+    failed: Callable[[], None] = lambda: None,
+) -> list[_Result]:
     """As `serve_devices`, each on this thread's own stream there: what was given to it is done on return, on every
     device, and what was sent to the host is there, also where one of them has failed."""
 
@@ -180,7 +210,7 @@ def take_step(devices: Sequence[int], work: Callable[[int, Stopwatch], _Result],
                 wait_for_sent()
                 raise
 
-    return serve_devices(devices, there, watch)
+    return serve_devices(devices, there, watch, failed)
 
 
 @cache

@@ -8,8 +8,8 @@ On the CPU `cpu` has words laid out (`fast`), and sorts conjugates by letters wi
 ranks with those of `cpu_ranks`. `cpu_distances` compares few words; of many, `cpu_gaps` counts gaps with the loops of
 `cpu_between`. On a GPU `gpu` calls `gpu_few_words`, whose kernels are those of `gpu_few`; or `gpu_ranges`, by which one
 device or more order conjugates with `gpu_order`, and then `gpu_distances`, which has `gpu_counts` count what
-`gpu_parts` deals out. Kernels of the order are in `gpu_fast` and `gpu_groups`, of distances in `gpu_sets` and
-`gpu_between`.
+`gpu_parts` deals out, of ranks that several devices lay out by `gpu_runs`. Kernels of the order are in `gpu_fast` and
+`gpu_groups`, of distances in `gpu_sets` and `gpu_between`.
 
 The paper tier, which timing alone calls: `cpu_paper`, and `gpu_paper`, which has kernels and what launches them. Steps
 for both targets: `paper`.

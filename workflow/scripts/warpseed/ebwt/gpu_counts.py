@@ -31,7 +31,16 @@ from warpseed.ebwt.gpu_sets import (
 if TYPE_CHECKING:
     from warpseed.ebwt.gpu_order import DeviceWords
 
-__all__ = ["Ranked", "bytes_of_sets", "colours_of", "colours_type", "count_gaps", "rank_words"]
+__all__ = [
+    "Ranked",
+    "bytes_of_sets",
+    "colours_of",
+    "colours_type",
+    "count_gaps",
+    "cut_words",
+    "rank_words",
+    "ranks_of_chunks",
+]
 
 _THREADS = 256
 """Of a block, where threads share nothing."""
@@ -76,11 +85,16 @@ def rank_words(colours: Any, offsets: Any) -> Ranked:
     colours : uint16[N] or uint32[N], as of `colours_type`, the word of each rank
     offsets : int64[m + 1], where words begin, and the end of the last
     """
-    xp, m, count = cupy(), len(offsets) - 1, len(colours)
+    of_chunks = ranks_of_chunks(colours, len(offsets) - 1)  # (first, so that the host waits no longer)
+    return cut_words(colours, argsort(colours).astype(np.uint32), offsets, of_chunks)
+
+
+def cut_words(colours: Any, ranks_by_word: Any, offsets: Any, of_chunks: np.ndarray) -> Ranked:
+    """What `rank_words` returns, of ranks that are laid out by words. All are as of `Ranked`."""
+    m = len(offsets) - 1
     stretch = _stretch_for(m)
-    stretches = -(-count // stretch)
-    of_chunks = _ranks_of_chunks(colours, m, stretch)  # (first, so that the host waits no longer)
-    ranks_by_word, cuts = argsort(colours).astype(np.uint32), xp.empty((m, stretches + 1), np.int64)
+    stretches = -(-len(colours) // stretch)
+    cuts = cupy().empty((m, stretches + 1), np.int64)
     launch(cut_ranks, m * (stretches + 1), _THREADS, ranks_by_word, offsets, stretch, cuts)
     firsts, lasts = ranks_by_word[offsets[:-1]], ranks_by_word[offsets[1:] - 1]
     return Ranked(colours, ranks_by_word, cuts, firsts, lasts, of_chunks)
@@ -101,8 +115,9 @@ def colours_type(m: int) -> type[np.unsignedinteger[Any]]:
     return np.uint16 if m <= _FEW_WORDS else np.uint32
 
 
-def _ranks_of_chunks(colours: Any, m: int, stretch: int) -> np.ndarray:
-    """Of `Ranked`, for m words and stretches of so many ranks."""
+def ranks_of_chunks(colours: Any, m: int) -> np.ndarray:
+    """Of `Ranked`, for m words."""
+    stretch = _stretch_for(m)
     stretches = -(-len(colours) // stretch)
     if m <= WORDS:
         return np.diff(np.minimum(np.arange(stretches + 1) * stretch, len(colours)))[None]

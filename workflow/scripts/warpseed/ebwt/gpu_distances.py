@@ -1,10 +1,11 @@
 """Distances of all pairs of words on GPUs: each device counts a part of the gaps of words, and goes its own way.
 
 Each device has a range of the order, and makes of it the word of each rank, its *colour*, which it tells the others.
-Then each lays out all ranks by words, and counts in how many gaps of each word every other one is (`gpu_counts.py`),
-for WORDS words, the *members*, after the other: the work is dealt out in equal parts (`gpu_parts.py`). What was
-counted for some members becomes distances at once, which go to the host while the next members are counted for. Only of
-words of which several devices have some gaps one of them adds up what all have counted, when they are done.
+Each lays out its ranks by words, and takes what the others have laid out (`gpu_runs.py`). Then each counts in how many
+gaps of each word every other one is (`gpu_counts.py`), for WORDS words, the *members*, after the other: the work is
+dealt out in equal parts (`gpu_parts.py`). What was counted for some members becomes distances at once, which go to the
+host while the next members are counted for. Only of words of which several devices have some gaps one of them adds up
+what all have counted, when they are done.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpseed.compute.device_batches import take_step
-from warpseed.compute.device_copies import LEAST_LOCKED, from_device, joined_from, sent_to_host, wait_for_sent
+from warpseed.compute.device_batches import Meeting, take_step
+from warpseed.compute.device_copies import LEAST_LOCKED, from_device, sent_to_host, wait_for_sent
 from warpseed.compute.device_marks import marked_on_device, time_on_device
 from warpseed.compute.gpu import cupy, launch
 from warpseed.compute.locked_memory import locked
@@ -25,6 +26,7 @@ from warpseed.compute.warp import LANES
 from warpseed.ebwt.gpu_between import SQUARE_BLOCK, is_counted, put_distances
 from warpseed.ebwt.gpu_counts import Ranked, bytes_of_sets, colours_of, count_gaps, rank_words
 from warpseed.ebwt.gpu_parts import Part, parts_of
+from warpseed.ebwt.gpu_runs import rank_shared
 from warpseed.ebwt.gpu_sets import WORDS
 from warpseed.ebwt.matrix import distance_type
 
@@ -69,7 +71,7 @@ def distances_of(words: DeviceWords, order: Any) -> Any:
     [m, m], as of `distance_type`, on the device
     """
     parts, *_ = parts_of(np.diff(words.offsets.get()), 1)
-    return _count(colours_of(words, order), words, parts, None).distances
+    return _count(rank_words(colours_of(words, order), words.offsets), words, parts, None).distances
 
 
 def shared_distances(
@@ -88,7 +90,8 @@ def shared_distances(
     devices : their numbers
     threads : of the host, that copy from each device
     watch : takes the seconds of ``distances`` and ``device_to_host``, and of several devices of ``device_to_device``:
-        of each step those of the slowest; of ``device_to_host`` to locked memory what is left when all is counted
+        of each step those of the slowest; of ``device_to_host`` to locked memory what is left when all is counted, and
+        of ``device_to_device`` what is left when own ranks are laid out
 
     Returns
     -------
@@ -110,15 +113,18 @@ def shared_distances(
     def send(distances: Any, part: Part) -> None:
         _send(distances, part, matrix, threads)
 
+    def rank(number: int, mark: Callable[[str], None]) -> Ranked | None:
+        offsets = ordered[number].words.offsets
+        if len(devices) == 1:
+            return rank_words(colours[0], offsets)
+        return rank_shared(colours, number, offsets, meeting, mark, counts=bool(parts[number]))
+
     def count(number: int, watch_here: Stopwatch) -> _Counted | None:
-        if not parts[number]:
-            return None
         with marked_on_device(watch_here) as mark:
-            all_colours = colours[0]
-            if len(devices) > 1:
-                all_colours = joined_from(colours, number)
-                mark("device_to_device")
-            counted = _count(all_colours, ordered[number].words, parts[number], send)
+            ranked = rank(number, mark)
+            if ranked is None:
+                return None
+            counted = _count(ranked, ordered[number].words, parts[number], send)
             mark("distances")
             wait_for_sent()
             mark("device_to_host")
@@ -143,7 +149,8 @@ def shared_distances(
     colours = [each.colours for each in ordered]
     if any(each is None for each in colours):
         colours = take_step(devices, colour, watch)
-    by_devices = take_step(devices, count, watch)
+    meeting = Meeting(len(devices))
+    by_devices = take_step(devices, count, watch, meeting.end)
     if any(each and each.rests for each in by_devices):
         take_step(devices, join, watch)
     return matrix
@@ -151,12 +158,12 @@ def shared_distances(
 
 def bytes_of_distances(ranks: int, m: int, longest: int) -> int:
     """Of a device's memory that the distances of m words of up to `longest` letters, which have so many ranks, take at
-    most beside what each rank does."""
+    most beside what each rank does. (Runs of several devices, before anything is counted, take less than counts.)"""
     return bytes_of_sets(ranks, m) + np.dtype(distance_type(longest)).itemsize * m * m + _COUNTS * 4 * m * min(m, WORDS)
 
 
 def _count(
-    colours: Any, words: DeviceWords, parts: Sequence[Part], send: Callable[[Any, Part], None] | None
+    ranked: Ranked, words: DeviceWords, parts: Sequence[Part], send: Callable[[Any, Part], None] | None
 ) -> _Counted:
     """Count some parts on the current device, and make distances of each word of which all gaps are in one.
 
@@ -165,7 +172,6 @@ def _count(
     send : called with the distances and a part, when those of its complete words are made; None where they stay
     """
     m = len(words.offsets) - 1
-    ranked = rank_words(colours, words.offsets)
     distances = cupy().empty((m, m), distance_type(words.longest))
     counted = _Counted(ranked, words.offsets, distances, {})
 
