@@ -103,8 +103,7 @@ def _add_index(index: argparse.ArgumentParser) -> None:
 def _add_kmers(kmers: argparse.ArgumentParser) -> None:
     kmers.add_argument("index", metavar="FOLDER", help=_GENOME)
     kmers.add_argument("kmers", metavar="READS", help=_READS)
-    cut = "cut k-mers of K bases (default: the sequences are k-mers)"
-    kmers.add_argument("-k", "--k", type=int, metavar="K", help=cut)
+    kmers.add_argument("-k", "--k", type=int, metavar="K", help="cut k-mers of K bases (default: sequences are k-mers)")
     kmers.add_argument("--step", type=int, metavar="S", help="cut one every S bases (default: K; 1 is all)")
     kmers.add_argument("-o", "--output", default="-", metavar="FILE", help=".bed or .tsv; '-' (default) is BED")
     kmers.add_argument("--max-mismatches", type=int, default=0, metavar="D", help="0 to 3 (default 0)")
