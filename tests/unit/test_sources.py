@@ -18,7 +18,6 @@ from warpseed.workflow.kmer_seeds_cases import (
     index_parts,
     is_tagged,
     sample_searches,
-    tagged_references,
     timed_builds,
     timed_datasets,
 )
@@ -301,17 +300,6 @@ def test_an_index_has_the_parts_that_are_timed() -> None:
 def test_tags_are_for_k_mers_in_the_fast_tier_on_the_cpu(tiers: list[str], devices: list[str], tagged: bool) -> None:
     assert is_tagged(timed_datasets(BLOCK, MEASURED | {"tiers": tiers}, devices)) == tagged
     assert not is_tagged({})
-
-
-def test_tags_are_for_samples_of_k_mers_with_mismatches() -> None:
-    samples = {
-        "a": sample(reference="exact"),
-        "b": sample(reference="inexact"),
-        "c": sample(reference="inexact", mismatches=2),
-        "d": {"system": "reads", "reference": "placed", "max_edits": 1},
-    }
-    assert tagged_references(samples) == {"inexact"}
-    assert tagged_references({}) == set()
 
 
 @pytest.mark.parametrize("name", ["S99", "throughput-k12"])

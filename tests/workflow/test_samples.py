@@ -99,7 +99,7 @@ def test_the_target_seeds_makes_what_samples_need(run: str, folder: Path) -> Non
     assert {path.name for path in (folder / "results").iterdir()} == {"seeds"}
     assert not list((folder / "results" / "seeds" / "chunks").rglob("*.runs"))
     files = {path.name for path in (folder / "results" / "seeds" / "index" / "one").glob("*.npy")}
-    assert {name.split(".")[0] for name in files} == {"core", "fast"}
+    assert {name.split(".")[0] for name in files} == {"core", "fast", "tags"}
 
 
 def test_every_seed_is_traced_to_its_read(run: str, folder: Path) -> None:
@@ -282,6 +282,20 @@ def test_a_sample_is_found_again_when_its_line_changes(run: str, folder: Path) -
     assert done.returncode == 0, done.stdout
     assert jobs(done.stdout) == {"find_seeds", "merge_seeds", "list_samples", "seeds"}
     assert re.search(r"^find_seeds +1$", done.stdout, re.MULTILINE)
+
+
+def test_a_sample_more_or_less_touches_no_other(run: str, folder: Path) -> None:
+    """Also one that is searched with mismatches, in the reference of others that are not."""
+    _, header, *lines = (folder / "samples.tsv").read_text().splitlines()
+    assert lines[0] == f"first\tone.fa\tfirst.fq.gz\t{K}\t{STEP}" and "mismatches" not in header
+    inexact = lines[0].replace("first", "inexact", 1) + "\t" * (header.count("\t") - lines[0].count("\t")) + "\t1"
+    more = [f"{header}\tmismatches", *lines, inexact]
+    for sheet, made in ((more, {"find_seeds", "merge_seeds"}), ([header, *lines[1:]], set())):
+        (folder / "other.tsv").write_text("\n".join(sheet) + "\n")
+        arguments = ("seeds", "-n", "--configfile", str(folder / "my.yaml"), "--config", "samples=other.tsv")
+        done = snakemake(*arguments, directory=folder)
+        assert done.returncode == 0, done.stdout
+        assert jobs(done.stdout) == made | {"list_samples", "seeds"}, done.stdout
 
 
 def test_samples_whose_names_look_like_other_files_have_logs_of_their_own(folder: Path) -> None:

@@ -126,11 +126,6 @@ def sample_index(wildcards):
     return f"results/seeds/index/{SAMPLES[wildcards.sample]['reference']}"
 
 
-def sample_parts(reference):
-    """Return the parts of the index of a sample's reference: with tags where searches on the CPU gain most."""
-    return ["default"] if reference in TAGGED and not SEEDS_ON_GPU else ["fast"]
-
-
 def sample_runs(wildcards):
     """Return what was found of each chunk of a sample."""
     chunks = range(1, SAMPLES[wildcards.sample]["chunks"] + 1)
@@ -182,8 +177,6 @@ SHARED_RECORDS = [
 """Records of no system: what making the genome took, where it is made to be like a human one, and its index."""
 INDEX_PARTS = set()
 """Parts of the index that is timed: those that some system needs. "default" adds tags of rows if it is not too large."""
-TAGGED = set()
-"""References of samples whose searches on the CPU read tags of rows."""
 MEASUREMENTS = {}
 """System to the records that it measures, without those of the index and its genome."""
 INDEXED = set()

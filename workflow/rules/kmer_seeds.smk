@@ -12,7 +12,6 @@ from warpseed.workflow.kmer_seeds_cases import (
     index_parts,
     is_tagged,
     sample_searches,
-    tagged_references,
     timed_builds,
     timed_datasets,
 )
@@ -26,7 +25,6 @@ GPU_LIMITS = KMER_SEEDS["gpu_limits"] if GPUS_A_JOB else []
 INDEX_PARTS |= set(index_parts(config["measure"]["tiers"], GPU_LIMITS))
 # The index that a GPU makes, and all devices search, has none: searches there read no tags.
 INDEX_PARTS |= {"default"} if config["index"]["tags"] and not GPUS_A_JOB and is_tagged(DATASETS) else set()
-TAGGED |= tagged_references(SAMPLES) if config["index"]["tags"] else set()
 SEARCHES |= checked(sample_searches, SAMPLES, PLACES)
 BOWTIE = BOWTIE_DATASETS and is_peer_measured(
     config["peers"],

@@ -1,7 +1,7 @@
 # The seeds of the user's samples, whatever system finds them. Nothing here is timed.
 #
 # Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, and scripts/find_<system>.py, or COUNTS.
-# Makes: results/seeds/index/<reference>/ (the index, the fast tier's part, and tags of it where TAGGED says so) and
+# Makes: results/seeds/index/<reference>/ (the index, the fast tier's part, and tags of it) and
 #        <reference>.verified;
 #        results/seeds/<sample>.bed.gz and .bed.gz.tbi, .bam and .bam.bai, or .paf.gz and .paf.gz.tbi (the seeds by
 #        coordinates), <sample>.summary.tsv (what they add up to), <sample>.density.tsv (where they lie);
@@ -27,15 +27,15 @@ SAMPLE_FILES = [
 
 SEEDS_ON_GPU = config["seeds"]["device"] == "gpu" or (config["seeds"]["device"] == "auto" and "gpu" in DEVICES)
 SEEDS_ENV = "../../envs/gpu.yaml" if SEEDS_ON_GPU else "../../envs/cpu.yaml"
+# The same whatever is searched there, so that no sample that is added or left out makes an index anew.
+SAMPLE_PARTS = ["default"] if config["index"]["tags"] and not SEEDS_ON_GPU else ["fast"]
 # A single job takes the whole machine; several share it.
 SEARCH_THREADS = min(CORES, max(8, CORES // max(1, sum(SAMPLES[name]["chunks"] for name in SEARCHES))))
 
-BUILD_SAMPLE_INDEX = needs.Request(
-    lambda wildcards: needs.build_index(index_size(wildcards.reference, sample_parts(wildcards.reference)))
-)
+BUILD_SAMPLE_INDEX = needs.Request(lambda wildcards: needs.build_index(index_size(wildcards.reference, SAMPLE_PARTS)))
 FIND_SEEDS = needs.Request(
     lambda wildcards: needs.find_seeds(
-        index_size(SAMPLES[wildcards.sample]["reference"], sample_parts(SAMPLES[wildcards.sample]["reference"])),
+        index_size(SAMPLES[wildcards.sample]["reference"], SAMPLE_PARTS),
         sample_queries(wildcards.sample) // SAMPLES[wildcards.sample]["chunks"],
         SEARCHES[wildcards.sample]["seconds"],
     )
@@ -66,7 +66,7 @@ rule build_sample_index:
         mem_mb=BUILD_SAMPLE_INDEX.mem_mb,
         runtime=BUILD_SAMPLE_INDEX.runtime,
     params:
-        parts=lambda wildcards: sample_parts(wildcards.reference),
+        parts=SAMPLE_PARTS,
         occ_interval=config["index"]["occ_interval"],
         sa_interval=config["index"]["sa_interval"],
         table_length=config["index"]["table_length"],

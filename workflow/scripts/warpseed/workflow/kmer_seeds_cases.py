@@ -17,7 +17,6 @@ __all__ = [
     "index_parts",
     "is_tagged",
     "sample_searches",
-    "tagged_references",
     "timed_builds",
     "timed_datasets",
 ]
@@ -144,12 +143,6 @@ def index_parts(tiers: Iterable[str], gpu_limits: Iterable[Mapping[str, Any]]) -
 def is_tagged(datasets: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether the CPU's fast tier searches one of the data sets of `timed_datasets`: that alone reads tags of rows."""
     return any("fast" in wanted["tiers"] and "cpu" in wanted["devices"] for wanted in datasets.values())
-
-
-def tagged_references(samples: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """Return the references in which k-mers of samples are searched with mismatches, for which tags save most time."""
-    kmers = [sample for sample in samples.values() if sample["system"] == "kmers"]
-    return {sample["reference"] for sample in kmers if sample["mismatches"]}
 
 
 def sample_searches(samples: Mapping[str, Mapping[str, Any]], places: Places) -> dict[str, dict[str, Any]]:
