@@ -168,7 +168,7 @@ SEARCHES = {}
 """Sample to how its system finds its seeds: `queries` (a file), their `count` or `spacing`, `seconds` that one takes,
 `seeds` (endings of its files), `parameters` and `facts`."""
 COUNTS = {}
-"""Sample whose system searches no index, as it counts what is in its reads or compares them, to the ending of the file
+"""Sample whose system searches no index, as it counts what is in its reads or compares them, to the endings of the files
 with what comes of that."""
 SHARED_RECORDS = [
     *(["results/measurements/human_like/simulation.tsv"] if config["reference"] == "human_like" else []),

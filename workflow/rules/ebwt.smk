@@ -32,7 +32,7 @@ TIME_COLLECTIONS = needs.Request(
 )
 
 COMPARED = checked(compared_samples, SAMPLES, PLACES)
-COUNTS |= dict.fromkeys(COMPARED, "distances.tsv")
+COUNTS |= dict.fromkeys(COMPARED, ["distances.tsv", "phylip", "newick", "heatmap.svg", "dendrogram.svg"])
 
 COMPARE_RECORDS = needs.Request(
     lambda wildcards: needs.compare_records(

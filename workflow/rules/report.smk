@@ -109,5 +109,6 @@ rule write_report:
         runtime=LIGHT.runtime,
     params:
         config=config,
+        counts=COUNTS,
     script:
         "../scripts/write_report.py"

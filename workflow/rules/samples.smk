@@ -13,7 +13,7 @@ SAMPLE_INDEXES = [
 ]
 SAMPLE_SUMMARIES = [f"results/seeds/{name}.summary.tsv" for name in SEARCHES]
 SAMPLE_DENSITIES = [f"results/seeds/{name}.density.tsv" for name in SEARCHES]
-COUNT_FILES = [f"results/seeds/{name}.{ending}" for name, ending in COUNTS.items()]
+COUNT_FILES = [f"results/seeds/{name}.{ending}" for name, endings in COUNTS.items() for ending in endings]
 COUNT_SUMMARIES = [f"results/seeds/{name}.summary.tsv" for name in COUNTS]
 SEEDS = [f"results/seeds/{name}.{ending}" for name in SEARCHES for ending in SEARCHES[name]["seeds"]]
 SAMPLE_FILES = [

@@ -33,7 +33,7 @@ TIME_STREAMS = needs.Request(
 )
 
 COUNTED = checked(counted_samples, SAMPLES, PLACES)
-COUNTS |= dict.fromkeys(COUNTED, "kmers.tsv.gz")
+COUNTS |= dict.fromkeys(COUNTED, ["kmers.tsv.gz"])
 
 COUNT_KMERS = needs.Request(
     lambda wildcards: needs.count_kmers(needs.read_bases(COUNTED[wildcards.counted]["reads"], config["reads"]))

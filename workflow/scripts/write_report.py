@@ -2,7 +2,8 @@
 
 Input: `records` and `reference_records` (lists of record TSVs), `published` (TSVs), `papers` (YAML), `tables`,
 `figures`; of the samples `seeds`, `summaries`, `densities` (in one order), and `sample_figures`; of those that
-search no index `counts` and `count_summaries` (in one order). Params: `config`.
+search no index `counts` and `count_summaries` (in one order). Params: `config`; `counts`, such a sample to the endings
+of its files.
 Output: `html`, `provenance`. A reference machine's provenance.json is read where it lies beside its records.
 """
 
@@ -26,10 +27,11 @@ def main(snakemake: Any) -> None:
     paths = zip(given.seeds, given.summaries, given.densities, strict=True)
     files = [dict(zip(("seeds", "summary", "density"), map(Path, each), strict=True)) for each in paths]
     drawn = [Path(path) for path in given.sample_figures]
-    counts = []
-    for file, summary in zip(map(Path, given.counts), map(Path, given.count_summaries), strict=True):
-        own = read_counted(summary, SAMPLE_TABLES)
-        counts.append((own, {_ending(file, own.facts["sample"]): file, "summary": summary}))
+    counts, made = [], iter(map(Path, given.counts))
+    for endings, summary in zip(snakemake.params.counts.values(), map(Path, given.count_summaries), strict=True):
+        # ("kmers" of kmers.tsv.gz)
+        own = {ending.partition(".")[0]: next(made) for ending in endings} | {"summary": summary}
+        counts.append((read_counted(summary, SAMPLE_TABLES), own))
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}
     write_page(
         output.html,
@@ -40,11 +42,6 @@ def main(snakemake: Any) -> None:
         reference_provenance=sorted(path for path in beside if path.is_file()),
         samples=section(Path(output.html).resolve().parent, samples, files, drawn, counts, SAMPLE_TABLES),
     )
-
-
-def _ending(path: Path, sample: str) -> str:
-    """What a file of a sample is called: "words" of mine.words.tsv.gz."""
-    return path.name.removeprefix(f"{sample}.").partition(".")[0]
 
 
 if "snakemake" in globals():
