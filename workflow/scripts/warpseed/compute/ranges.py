@@ -24,6 +24,7 @@ __all__ = [
 STEP = 1 << 22
 """What compiled code works on in one call, where an item takes some nanoseconds: a signal waits for its end."""
 _RANGE = 8192
+_SMALL, _FEW = 1 << 12, 64
 _Result = TypeVar("_Result")
 _Part = TypeVar("_Part")
 
@@ -36,8 +37,10 @@ def steps(begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def spans_of(count: int, threads: int, most: int = STEP) -> list[tuple[int, int]]:
-    """[0, count) in ranges of at most `most`, as many for each of the threads where there is enough for all."""
-    parts = max(1, min(threads * -(-count // (threads * most)), count))
+    """[0, count) in ranges of at most `most`, as many for each of the threads where there is enough for all; more than
+    _FEW are not smaller than one in _SMALL of `most`."""
+    enough = max(_FEW, count // max(1, most // _SMALL))
+    parts = max(1, min(threads * -(-count // (threads * most)), enough, count))
     shares = (equal_share(count, part, parts) for part in range(parts))
     return [(share.start, share.stop) for share in shares]
 
