@@ -114,6 +114,12 @@ def test_devices_by_numbers_are_checked(index: SeedIndex, options: dict[str, Any
         warpseed.find_kmers(index, ["ACGT"], **options)
 
 
+@pytest.mark.parametrize("kind", ["mem", ["super"], None])
+def test_a_kind_of_match_that_is_none_is_a_sentence(index: SeedIndex, kind: Any) -> None:
+    with pytest.raises(InputError, match=f"^kind is {re.escape(repr(kind))}, but 'super', 'paper', 'maximal' were exp"):
+        warpseed.find_mems(index, ["ACGT"], kind=kind)
+
+
 def test_devices_by_numbers_are_a_device() -> None:
     assert checked_options({"device": "gpu", "devices": np.array([1, 0])}).device == "gpu:1,0"
     assert checked_options({"devices": (2,)}).device == "gpu:2"

@@ -67,7 +67,7 @@ def mem_search(
     from warpseed.mems.search import MemSearch
 
     checked = checked_options(options, ("min_length", "kind", "both_strands", "max_occurrences", "watch"))
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(f"kind is {kind!r}, but {', '.join(map(repr, KINDS))} were expected.")
     check_flag("both_strands", both_strands)
     if checked.tier == "paper" and KINDS[kind] != PAPER:
