@@ -78,8 +78,10 @@ def test_what_bam_has_no_room_for_is_a_sentence(tmp_path: Path, index: str, caps
     assert cli.main(["reads", index, str(path), "-o", str(output), "-q"]) == 1
     said = f"{path}: the name of the read '{'n' * 60}…' has 255 bytes, but in BAM at most 254; shorten it, or write"
     assert said in capsys.readouterr().err and not output.exists()
-    with pytest.raises(InputError, match=r"without their reads, which BAM needs: find them with keep_reads=True\.$"):
-        warpseed.write_placements(output, warpseed.find_reads(index, [READ]))
+    expected = r"which BAM needs: give placements from find_reads or iter_read_hits, found with keep_reads=True\.$"
+    for hits in (call(index, [READ]) for call in (warpseed.find_reads, warpseed.find_kmers, warpseed.find_mems)):
+        with pytest.raises(InputError, match=expected):
+            warpseed.write_placements(output, hits)
     with pytest.raises(InputError, match=r"^multiple is 'all', but 'secondary' or 'xa' was expected\.$"):
         warpseed.write_placements(output, [], multiple="all")
     assert not output.exists()

@@ -81,7 +81,10 @@ def _reads_of(queries: Queries) -> Reads:
 
 def _kept(hits: Hits) -> Queries:
     if hits.queries is None:
-        raise InputError("these placements come without their reads, which BAM needs: find them with keep_reads=True.")
+        raise InputError(
+            "these hits come without their reads, which BAM needs: give placements from find_reads or iter_read_hits, "
+            "found with keep_reads=True."
+        )
     return hits.queries
 
 
