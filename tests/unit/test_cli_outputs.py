@@ -337,13 +337,14 @@ def test_a_note_that_nobody_takes_is_no_mistake(tmp_path: Path, index: str) -> N
 
 def test_closed_streams_are_said(tmp_path: Path, index: str, kmers: str) -> None:
     for command, sentence in (
-        ('WS kmers "$1" "$2" >&-', "standard output: it is closed; name a file to write to."),
+        ('WS kmers "$1" "$2" >&-', "standard output: it is closed; name a file, or send it to one."),
+        ("WS check >&-", "standard output: it is closed; name a file, or send it to one."),
         ('WS kmers "$1" - <&-', "standard input: it is closed; give the path of a file."),
         ('WS index - -o "$3/i" <&-', "standard input: it is closed; give the path of a file."),
     ):
         done = shell(command, index, kmers, str(tmp_path))
         assert done.returncode == 1 and done.stdout == b""
-        assert done.stderr.decode().splitlines()[1:] == [f"Error: {sentence}"]
+        assert done.stderr.decode().splitlines()[-1] == f"Error: {sentence}"
     assert sorted(tmp_path.iterdir()) == [Path(kmers)]
 
 

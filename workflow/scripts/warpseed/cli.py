@@ -12,12 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from warpseed.compute.machine import return_what_is_freed, usable_cores
-from warpseed.errors import InputError, advice_for, explain, how_many, say
+from warpseed.errors import InputError, explain, how_many, say
 from warpseed.version import __version__
 from warpseed.workflow.program import (
     Stopped,
     end_of_stop,
     end_of_work,
+    flush_output,
     leave_nothing_behind,
     log_to_standard_error,
     open_descriptors,
@@ -377,21 +378,12 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from warpseed.output.opening import open_output
     from warpseed.workflow.check import describe_machine
 
-    _print("\n".join(describe_machine()))
+    with open_output("-") as stream:
+        stream.write("".join(f"{line}\n" for line in describe_machine()).encode())
     return 0
-
-
-def _print(text: str = "") -> None:
-    """Print, and write now what Python would else write when it exits, where a full disk is no sentence any more."""
-    if sys.stdout is not None and not sys.stdout.closed:
-        try:
-            print(text, end="\n" if text else "", flush=True)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise InputError(f"standard output: cannot be written ({error.strerror}); {advice_for(error)}.") from error
 
 
 def _settings(options: argparse.Namespace) -> str:
@@ -415,7 +407,7 @@ def _run(given: Sequence[str], *, is_program: bool) -> int:
         if options.command not in ("verify", "check"):
             options.say(f"warpseed {__version__}: {shlex.join(given)}{_settings(options)}")
         status = int(options.run(options))
-        _print()
+        flush_output()
         end_of_work()
         return status
     except BaseException as error:

@@ -201,7 +201,7 @@ def standard_output() -> BinaryIO:
         When it is closed.
     """
     if sys.stdout is None or sys.stdout.closed:
-        raise InputError("standard output: it is closed; name a file to write to.")
+        raise InputError("standard output: it is closed; name a file, or send it to one.")
     return getattr(sys.stdout, "buffer", None) or _TextAsBytes(sys.stdout)  # type: ignore[return-value]
 
 

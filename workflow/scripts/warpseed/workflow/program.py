@@ -17,12 +17,13 @@ from types import FrameType
 from typing import Any
 
 from warpseed.compute.machine import peak_memory
-from warpseed.errors import say
+from warpseed.errors import InputError, advice_for, say
 
 __all__ = [
     "Stopped",
     "end_of_stop",
     "end_of_work",
+    "flush_output",
     "leave_nothing_behind",
     "log_to_standard_error",
     "may_be_raised",
@@ -134,6 +135,22 @@ def _say_unless_stopped(say_it: Callable[[Any], object], ignored: Any) -> None:
     """What is said of an exception that Python swallows: of `Stopped`, which is raised again, nothing."""
     if not isinstance(ignored.exc_value, Stopped):
         say_it(ignored)
+
+
+def flush_output() -> None:
+    """Write now what Python would else write when it exits, where a full disk is no sentence any more.
+
+    Raises
+    ------
+    InputError : standard output cannot be written
+    """
+    if sys.stdout is not None and not sys.stdout.closed:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InputError(f"standard output: cannot be written ({error.strerror}); {advice_for(error)}.") from error
 
 
 def end_of_work() -> None:
