@@ -196,6 +196,46 @@ def test_the_old_index_stays_where_the_new_one_vanishes(
     assert {path.name for path in tmp_path.iterdir()} == {"index", "genome.fa"}
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_another_process_puts_an_index_there_meanwhile(
+    tmp_path: Path, index: SeedIndex, genome: Path, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    folder, replace = tmp_path / "index", Path.replace
+    other = build_index(genome, parts="paper")
+    if before:
+        save_index(index, folder)
+
+    def come_late(path: Path, to: Path) -> Path:
+        if to == folder:
+            monkeypatch.undo()
+            save_index(other, folder)
+        return replace(path, to)
+
+    monkeypatch.setattr(Path, "replace", come_late)
+    with pytest.raises(IndexFormatError) as raised:
+        save_index(index, folder)
+    assert str(raised.value) == f"{folder}: another process has put an index there meanwhile; make this one again."
+    assert open_index(folder).parts == ("forward", "reverse")
+    assert {path.name for path in tmp_path.iterdir()} == {"index", "genome.fa"}
+
+
+def test_another_process_moves_the_old_index_aside(
+    tmp_path: Path, index: SeedIndex, genome: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, replace = tmp_path / "index", Path.replace
+    save_index(build_index(genome, parts="paper"), folder)
+
+    def come_late(path: Path, to: Path) -> Path:
+        if path == folder:
+            shutil.rmtree(folder)
+        return replace(path, to)
+
+    monkeypatch.setattr(Path, "replace", come_late)
+    save_index(index, folder)
+    assert open_index(folder).parts == ("fast",)
+    assert {path.name for path in tmp_path.iterdir()} == {"index", "genome.fa"}
+
+
 def test_a_long_name_is_a_name(tmp_path: Path, index: SeedIndex) -> None:
     folder = tmp_path / ("x" * 250)
     save_index(index, folder)

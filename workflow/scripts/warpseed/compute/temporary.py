@@ -17,13 +17,24 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["folder_made", "is_temporary", "remove_leftovers", "temporary_name"]
+__all__ = ["folder_made", "is_temporary", "remove_leftovers", "temporary_name", "unfit"]
 
 _DAY = 24 * 3600.0
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(os.fsencode(text)).hexdigest()[:8]
+
+
+def unfit(name: str) -> str:
+    """Why no file can have a name; empty where one can."""
+    if "\0" in name:
+        return "no name has a null byte"
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return "no name has half of a surrogate pair"
+    return ""
 
 
 @lru_cache(maxsize=1)

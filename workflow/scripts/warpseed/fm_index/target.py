@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from warpseed.compute.temporary import folder_made, is_temporary, remove_leftovers, temporary_name
+from warpseed.compute.temporary import folder_made, is_temporary, remove_leftovers, temporary_name, unfit
 from warpseed.errors import IndexFormatError
 from warpseed.fm_index.manifest import MANIFEST
 from warpseed.fm_index.parts import PARTS, file_name
@@ -43,8 +43,8 @@ def check_target(folder: str | os.PathLike[str]) -> None:
         raise IndexFormatError(f"the index's folder is {folder!r:.60}, but the name of a new folder was expected.")
     if not os.fspath(folder).strip():
         raise IndexFormatError("the name of the index's folder is empty; name a new folder.")
-    if "\0" in str(folder):
-        raise IndexFormatError(f"the index's folder is {str(folder)!r:.60}, but no name has a null byte; rename it.")
+    if reason := unfit(str(folder)):
+        raise IndexFormatError(f"the index's folder is {str(folder)!r:.60}, but {reason}; rename it.")
     target = Path(folder)
     if os.path.lexists(target):
         if not target.is_dir():
@@ -120,6 +120,10 @@ def _in_words(target: Path, needed: int = 0) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise IndexFormatError(
+                f"{target}: another process has put an index there meanwhile; make this one again."
+            ) from error
         reason = error.strerror or str(error)
         advice = "name a folder that you may write to"
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -199,7 +203,8 @@ def _take_the_place_of(target: Path, temporary: Path, named: Path) -> None:
     if target.exists() and stat.S_ISDIR(target.stat().st_mode) and any(target.iterdir()):
         old = temporary.with_name(f"{temporary.name}{_ASIDE}")
         try:
-            target.replace(old)
+            with suppress(FileNotFoundError):  # another process has done so meanwhile
+                target.replace(old)
             temporary.replace(target)
             _remove_old(named, old)
         except IndexFormatError:
@@ -207,7 +212,7 @@ def _take_the_place_of(target: Path, temporary: Path, named: Path) -> None:
         except BaseException:  # a signal may also come just behind any step
             if old.exists() and not target.exists():
                 old.replace(target)
-            elif not temporary.exists():
+            else:  # (another process's may have taken its place, too)
                 shutil.rmtree(old, ignore_errors=True)
             raise
     else:
