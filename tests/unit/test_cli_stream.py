@@ -251,6 +251,7 @@ def test_the_same_in_python(sequences: str) -> None:
         (["--save-dictionary", "-"], "name one, not standard output"),
         (["--save-dictionary", "{records}"], "the output is the file"),
         (["--save-dictionary", "{folder}/out.tsv"], "need names of their own"),
+        (["-o", "{folder}/o.tsv.gz", "--save-dictionary", "{folder}/o.tsv.gz.csi"], "need names of their own"),
         (["--save-dictionary", ""], "the name of the dictionary that is to be saved is empty"),
         (["--save-dictionary", "{folder}/new.gz"], "it is not compressed; choose another ending"),
         (["--fixed", "--tier", "paper"], "the paper tier's dictionary grows with the stream"),
@@ -311,7 +312,7 @@ def test_a_dictionary_does_not_replace_what_standard_output_goes_to(tmp_path: Pa
         process = program("stream", sequences, "-q", "--save-dictionary", str(tmp_path / "o"), stdout=output)
         _, error = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert b"the dictionary and the output need names of their own" in error
+    assert b"need names of their own" in error
     assert (tmp_path / "o").read_bytes() == b""
 
 

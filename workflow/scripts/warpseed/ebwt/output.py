@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,7 +15,7 @@ from warpseed.compute.ranges import steps
 from warpseed.ebwt.transform import Transform
 from warpseed.ebwt.words import BASES, Words, letters_of
 from warpseed.errors import InputError
-from warpseed.output.opening import open_output, remove_old_output
+from warpseed.output.opening import open_output, remove_old_output, same_output
 
 __all__ = [
     "FIGURES",
@@ -49,7 +50,8 @@ def open_all(prefix: str, endings: Sequence[str], source: str) -> Iterator[dict[
 
     Raises
     ------
-    InputError : no file is named so, or one of them cannot be written, or one of an earlier run removed
+    InputError : no file is named so, or one of them cannot be written, or two are one by a link, or one of an earlier
+        run cannot be removed
     """
     if prefix == "-" or not Path(prefix).name or prefix.endswith((os.sep, "..")):
         raise InputError(
@@ -58,6 +60,9 @@ def open_all(prefix: str, endings: Sequence[str], source: str) -> Iterator[dict[
         )
     with ExitStack() as stack:
         streams = {ending: stack.enter_context(open_output(f"{prefix}.{ending}", [source])) for ending in endings}
+        for one, other in combinations([f"{prefix}.{ending}" for ending in endings], 2):
+            if same_output(one, other):
+                raise InputError(f"{one}: this and {other} are one file by a link; remove it, or choose other names.")
         yield streams
         for stream in streams.values():  # a disk that is full is so before the first of them has its name
             stream.flush()

@@ -18,7 +18,7 @@ import numpy as np
 from warpseed.compute.pipeline import mapped
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, Formatter, Group
-from warpseed.output.opening import folder_of, open_output, refusal, remove_old_indexes
+from warpseed.output.opening import folder_of, open_output, refusal
 from warpseed.output.sorting import SortedLines, arrange
 from warpseed.output.totals import Totals
 
@@ -178,4 +178,3 @@ def open_grouped(
         where = tempfile.gettempdir() if folder is None else os.fspath(folder)
         waiting = [stack.enter_context(tempfile.SpooledTemporaryFile(_HELD, dir=where)) for _ in format.groups[1:]]
         yield _GroupedWriter(handle, format.groups, waiting, where, threads)
-    remove_old_indexes(path)

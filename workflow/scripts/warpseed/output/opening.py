@@ -6,19 +6,21 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from warpseed.compute.temporary import unfit
 from warpseed.errors import InputError, advice_for
 from warpseed.sequences.files import atomic_path, open_for_writing, standard_output
 
 __all__ = [
     "check_output",
+    "check_still_there",
     "folder_of",
     "open_output",
     "output_format",
     "refusal",
-    "remove_old_indexes",
     "remove_old_output",
     "same_output",
 ]
@@ -50,8 +52,8 @@ def _name_of(path: Any) -> str:
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path is {path!r:.60}, but the name of a file was expected, or '-' for standard output.")
     name = str(os.fspath(path))
-    if "\0" in name:
-        raise InputError(f"path is {name!r:.60}, but no name has a null byte; name another file.")
+    if reason := unfit(name):
+        raise InputError(f"path is {name!r:.60}, but {reason}; name another file.")
     if not name.strip():
         raise InputError("the name of the output file is empty; name a file, or '-' for standard output.")
     return name
@@ -66,8 +68,9 @@ def _status(path: str | os.PathLike[str], standard: int) -> os.stat_result | Non
 
 
 def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]] = ()) -> None:
-    """Refuse, before any work, an output that is a folder, one of the files that are being read, or a file that may not
-    be written; and one beside which a folder stands where its index goes, or one of an older file goes away.
+    """Refuse, before any work, an output that is a folder, a link to itself, one of the files that are being read, or a
+    file that may not be written; and one beside which a folder, or a file that is read, stands where its index goes, or
+    one of an older file goes away.
 
     Links are followed, and '-' is what standard input or output was sent to.
 
@@ -79,25 +82,39 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[str | os.PathLik
     if os.fspath(path).endswith(os.sep):
         raise InputError(f"{path}: this is the name of a folder, but results go to a file; name a file.")
     target = _status(path, 1)
+    if target is None and os.path.islink(os.path.realpath(path)):
+        raise InputError(f"{path}: this link leads to itself, but results go to a file; name a file.")
     if target is not None:
         if stat.S_ISDIR(target.st_mode):
             raise InputError(f"{path}: this is a folder, but results go to a file; name a file.")
-        for each in inputs:
-            if _is_input(target, each):
-                raise InputError(f"{path}: the output is the file {each}, which is read; name another file.")
+        if source := _input_that_is(target, inputs):
+            raise InputError(f"{path}: the output is {source}, which is read; name another file.")
         if not stat.S_ISREG(target.st_mode):
             return
         if os.fspath(path) != "-":
             _check_writable(path)
     for index in _indexes_of(path):
-        if os.path.isdir(index):
-            raise InputError(f"{index}: this is a folder, but the index of {path} is a file; remove it, or rename it.")
+        _check_index(index, path, inputs)
 
 
-def _is_input(target: os.stat_result, source: str | os.PathLike[str]) -> bool:
-    """Whether a file, of which this is the status, is the one that is read."""
-    status = _status(source, 0)
-    return status is not None and stat.S_ISREG(target.st_mode) and os.path.samestat(status, target)
+def _check_index(index: str, path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]]) -> None:
+    """Refuse what stands where an index of an output goes, or goes away, but is none."""
+    there = _status(index, 1)
+    if there is not None and stat.S_ISDIR(there.st_mode):
+        raise InputError(f"{index}: this is a folder, but the index of {path} is a file; remove it, or rename it.")
+    if there is not None and (source := _input_that_is(there, inputs)):
+        raise InputError(
+            f"{index}: an index of {path} has this name, but it is {source}, which is read; name another output."
+        )
+
+
+def _input_that_is(target: os.stat_result, inputs: Sequence[str | os.PathLike[str]]) -> str:
+    """Which of the inputs a file is, of which this is the status, in words; empty where it is none."""
+    for source in inputs:
+        status = _status(source, 0)
+        if status is not None and stat.S_ISREG(target.st_mode) and os.path.samestat(status, target):
+            return "standard input" if os.fspath(source) == "-" else f"the file {source}"
+    return ""
 
 
 def _check_writable(path: str | os.PathLike[str]) -> None:
@@ -109,7 +126,13 @@ def _check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def same_output(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether two outputs would be one file; links are followed, and '-' is what standard output was sent to."""
+    """Whether two outputs, or one and an index of the other, would be one file; links are followed, and '-' is what
+    standard output was sent to."""
+    ones, others = ([os.fspath(path), *_indexes_of(path)] for path in (one, other))
+    return any(_is_one_file(*pair) for pair in product(ones, others))
+
+
+def _is_one_file(one: str, other: str) -> bool:
     first, second = _status(one, 1), _status(other, 1)
     if first is None or second is None:
         return os.path.realpath(one) == os.path.realpath(other)
@@ -121,6 +144,18 @@ def _indexes_of(path: str | os.PathLike[str]) -> list[str]:
     name = os.fspath(path)
     kinds = (".csi", ".bai") if name.endswith(".bam") else (".csi", ".tbi") if name.endswith(".gz") else ()
     return sorted({f"{each}{ending}" for each in (name, os.path.realpath(name)) for ending in kinds})
+
+
+def check_still_there(path: str | os.PathLike[str], written: int) -> None:
+    """Refuse, before an index gets its name, a file that is not the one that was written, by an open descriptor of it.
+
+    Raises
+    ------
+    InputError
+    """
+    there = _status(path, 1)
+    if there is None or not os.path.samestat(there, os.fstat(written)):
+        raise InputError(f"{path}: another process has replaced it, or removed it, meanwhile; write it again.")
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path | None:
@@ -177,9 +212,9 @@ def open_output(
 ) -> Iterator[BinaryIO]:
     """A stream of bytes to a file, to a pipe or device, or for '-' to standard output.
 
-    A file, or the one that a symbolic link leads to, is replaced when the block succeeds, and else stays as it was.
-    What is no plain file (a named pipe, /dev/null) is written as it stands. A name that ends in .gz or .bam is
-    compressed.
+    A file, or the one that a symbolic link leads to, is replaced when the block succeeds, its indexes are removed, and
+    else it stays as it was. What is no plain file (a named pipe, /dev/null) is written as it stands. A name that ends
+    in .gz or .bam is compressed.
 
     Parameters
     ----------
@@ -210,6 +245,7 @@ def open_output(
                     yield _Refusing(handle, path)  # type: ignore[misc]
                 if finish is not None:
                     finish(temporary)
+                _remove_old_indexes(path)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -218,25 +254,16 @@ def open_output(
         raise refusal(path, error) from error
 
 
-def remove_old_indexes(path: str | os.PathLike[str], written: Sequence[str] = ()) -> None:
-    """Remove the indexes of what a .gz or .bam file held before: htslib would take one, a .csi before a .tbi or .bai.
-
-    Parameters
-    ----------
-    path : an output that has its name; of what is no plain file nothing is removed
-    written : the indexes that were written for what it holds now
+def _remove_old_indexes(path: str | os.PathLike[str]) -> None:
+    """Remove the indexes of a .gz or .bam file that is replaced next: htslib would take one for the new file's, a .csi
+    before a .tbi or .bai.
 
     Raises
     ------
     InputError : one of them cannot be removed
     """
-    name = os.fspath(path)
-    if not Path(name).is_file():
-        return
-    new = set(map(os.path.realpath, written))
-    for index in _indexes_of(name):
-        if os.path.realpath(index) not in new:
-            _remove(index, "index of an older file")
+    for index in _indexes_of(path):
+        _remove(index, "index of an older file")
 
 
 def remove_old_output(path: str | os.PathLike[str], source: str | os.PathLike[str]) -> None:
@@ -247,7 +274,7 @@ def remove_old_output(path: str | os.PathLike[str], source: str | os.PathLike[st
     InputError : it cannot be removed
     """
     status = _status(path, 1)
-    if status is not None and stat.S_ISREG(status.st_mode) and not _is_input(status, source):
+    if status is not None and stat.S_ISREG(status.st_mode) and not _input_that_is(status, [source]):
         _remove(path, "file of an earlier run")
 
 

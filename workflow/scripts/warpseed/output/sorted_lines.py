@@ -22,7 +22,7 @@ from warpseed.output.bam import bam_heading
 from warpseed.output.density import Counts, Density
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, header
-from warpseed.output.opening import check_output, folder_of, open_output, refusal, remove_old_indexes
+from warpseed.output.opening import check_output, check_still_there, folder_of, open_output, refusal
 from warpseed.output.runs import About, RunFile, Spool, open_run_file, open_spool
 from warpseed.output.sorting import Before, HeldRun, Run, SortedLines, merge_lines, merge_runs, sort_lines, unplaced
 from warpseed.output.tabix import BamIndex, Entries, TabixIndex
@@ -166,6 +166,7 @@ class _Output:
         self._handle = handle
         self._indexed = indexed
         self.index: TabixIndex | None = None
+        self.file: BinaryIO | None = None  # (the file once it is whole, where it gets an index)
 
     def write(
         self, runs: Sequence[Run], about: About, *, memory: int, threads: int, density: Density | None = None
@@ -206,30 +207,30 @@ def _open_sorted(
     inputs: Sequence[str | os.PathLike[str]],
     index_path: str | os.PathLike[str] | None = None,
 ) -> Iterator[_Output]:
-    """What sorted lines are written to once; then the file appears, its index, and no older index is left."""
+    """What sorted lines are written to once; then the file appears, and its index."""
     name = os.fspath(path)
     is_bam = about.preset == "bam"
     indexed = is_bam or (about.preset is not None and name.endswith(".gz"))
-    written: dict[str, None] = {}
     with ExitStack() as behind:  # the index gets its name behind the file
 
         def write_index(data: Path) -> None:
             assert output.index is not None
+            output.file = behind.enter_context(open(data, "rb"))  # (no other file gets its inode meanwhile)
             target = name + (".csi" if output.index.is_wide else ".bai" if is_bam else ".tbi")
-            written.update(dict.fromkeys([target, os.fspath(index_path or target)]))
+            targets = dict.fromkeys([target, os.fspath(index_path or target)])
             try:
                 content = output.index.finished(block_offsets(data))
-                for target in written:
+                for target in targets:
                     with open(behind.enter_context(atomic_path(target)), "xb") as handle:
                         handle.write(content)
             except OSError as error:
                 raise refusal(target, error) from error
-            remove_old_indexes(path)  # (of the older file; none is better than one that is not the new one's)
 
         with open_output(path, inputs, threads=threads, finish=write_index if indexed else None) as handle:
             output = _Output(handle, indexed)
             yield output
-    remove_old_indexes(path, list(written))
+        if output.file is not None:
+            check_still_there(path, output.file.fileno())
 
 
 @contextmanager

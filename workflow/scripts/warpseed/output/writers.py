@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Protocol
 from warpseed.errors import InputError, check_number
 from warpseed.output.hits import Hits
 from warpseed.output.lines import Format, Line
-from warpseed.output.opening import open_output, output_format, remove_old_indexes
+from warpseed.output.opening import open_output, output_format
 from warpseed.output.totals import Totals
 
 __all__ = ["Writer", "format_of", "open_writer", "write_batches"]
@@ -79,7 +79,6 @@ def _open_lines(
         writer = _LinesWriter(handle, format, threads)
         yield writer
         writer.write_heading()
-    remove_old_indexes(path)
 
 
 def open_writer(
