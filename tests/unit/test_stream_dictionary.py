@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warpseed
 from warpseed.errors import InputError
 from warpseed.tree_bitmap.dictionary import HEAD, Dictionary, check_dictionary, open_dictionary, save_dictionary
 
@@ -106,6 +108,18 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         open_dictionary(tmp_path / "none")
     with pytest.raises(InputError, match="this is a folder"):
         open_dictionary(tmp_path)
+
+
+def test_a_pipe_is_no_dictionary(saved: Path) -> None:
+    os.mkfifo(pipe := saved.parent / "pipe")  # which nobody writes: nothing waits for it
+    with pytest.raises(InputError, match="pipe: this is no plain file, but a dictionary is mapped from a plain file;"):
+        open_dictionary(pipe)
+
+
+@pytest.mark.parametrize("given", [[[1], [2, 3]], (3, (1, 2)), Dictionary(3, [[1], [2, 3]])])
+def test_rows_of_several_lengths_are_no_dictionary(given: object) -> None:
+    with pytest.raises(InputError, match="^dictionary: it is no row of whole numbers from 0 on"):
+        warpseed.match_stream(["ACGT"], 3, dictionary=given)
 
 
 def test_numbers_of_any_whole_type_are_taken() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import struct
 from typing import BinaryIO, NamedTuple
 
@@ -69,7 +70,10 @@ def check_dictionary(k: int, kmers: np.ndarray, where: str = "dictionary") -> Di
     InputError : k is out of its range, or the numbers are no k-mers, or not ascending
     """
     k = check_number("k", k, 1, MAX_K)
-    numbers = np.asarray(kmers)
+    try:
+        numbers = np.asarray(kmers)
+    except (TypeError, ValueError):  # (as of rows of several lengths)
+        numbers = np.empty((0, 0))
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or (numbers.dtype.kind == "i" and (numbers < 0).any()):
         raise InputError(f"{where}: it is no row of whole numbers from 0 on; give the numbers of k-mers, ascending.")
     numbers = np.ascontiguousarray(numbers, np.uint64)
@@ -103,7 +107,7 @@ def check_save(save: str | os.PathLike[str], source: str | os.PathLike[str], out
         raise InputError(f"{name}: a dictionary is mapped into memory, so it is not compressed; choose another ending.")
     check_output(save, [source])
     if same_output(save, output):
-        raise InputError(f"{name}: the dictionary and the output need names of their own.")
+        raise InputError(f"{name}: the dictionary and the output, with its indexes, need names of their own.")
 
 
 def save_dictionary(dictionary: Dictionary, path: str | os.PathLike[str]) -> None:
@@ -135,6 +139,12 @@ def open_dictionary(path: str | os.PathLike[str]) -> Dictionary:
     name = os.fspath(path)
     again = "make it again with '--save-dictionary'"
     try:
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            what = "a folder" if os.path.isdir(name) else "no plain file"
+            raise InputError(
+                f"{name}: this is {what}, but a dictionary is mapped from a plain file; give one that "
+                "'--save-dictionary' wrote."
+            )
         with open(name, "rb") as handle:
             head = handle.read(HEAD.size)
             if head[: len(MAGIC)] != MAGIC:
@@ -158,8 +168,6 @@ def open_dictionary(path: str | os.PathLike[str]) -> Dictionary:
     except FileNotFoundError:
         missing = f"{name}: there is no such file" if name.strip() else "the name of the dictionary is empty"
         raise InputError(f"{missing}; give a file that '--save-dictionary' wrote.") from None
-    except IsADirectoryError:
-        raise InputError(f"{name}: this is a folder; give a file that '--save-dictionary' wrote.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{name}: cannot be read ({reason}).") from None
