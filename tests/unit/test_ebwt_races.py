@@ -143,7 +143,7 @@ def without(name: str, by: str | None = None) -> Callable[[pytest.MonkeyPatch], 
 
 RACES = {
     "the first copies, for what was there before": without("_lay_out"),
-    "who only lays out ranks, for the words of others": without("wait_for_sent", "_lay_out"),
+    "who only lays out ranks, for the words of others": without("wait_for_sent", "rank_shared"),
     "copies, for what another device lays out": without("_take"),
     "who joins runs, for those of others": without("wait_for_sent", "_take"),
 }

@@ -238,7 +238,7 @@ def test_the_first_blocks_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_block_waits_for_the_answers_before_it(
     monkeypatch: pytest.MonkeyPatch, devices: tuple[int, ...], grows: bool
 ) -> None:
-    """Which devices join behind what brings the next block; where there is nothing to join they go at once."""
+    """Which devices make behind what brings the next block; those of one device go at once."""
     done: list[tuple[str, int, int]] = []
     blocks: list[int] = []
     joins = grows and len(devices) > 1

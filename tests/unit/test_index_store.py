@@ -43,6 +43,11 @@ def folder(tmp_path: Path, index: SeedIndex) -> Path:
     return tmp_path / "index"
 
 
+def test_an_index_says_what_it_is(index: SeedIndex) -> None:
+    bases = sum(base in "ACGT" for line in GENOME.splitlines() if not line.startswith(">") for base in line.upper())
+    assert repr(index) == f"<index of {bases} bases in {len(index.names)} contigs, with fast, forward, reverse>"
+
+
 def hidden(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.name.startswith(".")]
 

@@ -101,7 +101,7 @@ def test_numbers_with_zeros_before_them_are_decimal(folder: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("cell", "value"), [("true", True), ("TRUE", True), ("false", False), ("FALSE", False)])
+@pytest.mark.parametrize(("cell", "value"), [("true", True), ("TRUE", True), ("True", True), ("FALSE", False)])
 def test_true_and_false_as_spreadsheets_write_them(cell: str, value: bool, folder: Path) -> None:
     samples, _ = read(f"sample\treads\tsystem\tnormalise\nA\ta.fq\tebwt\t{cell}\n")
     assert samples["A"]["normalise"] is value

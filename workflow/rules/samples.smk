@@ -1,8 +1,8 @@
 # The seeds of the user's samples, whatever system finds them. Nothing here is timed.
 #
 # Needs: the configuration's `samples` and `seeds`; of each system SEARCHES, and scripts/find_<system>.py, or COUNTS.
-# Makes: results/seeds/index/<reference>/ (the index, the fast tier's part, and tags of it) and
-#        <reference>.verified;
+# Makes: results/seeds/index/<reference>/ (the index: the fast tier's part, and tags of it where the
+#        CPU makes it and `index.tags` is true) and <reference>.verified;
 #        results/seeds/<sample>.bed.gz and .bed.gz.tbi, .bam and .bam.bai, or .paf.gz and .paf.gz.tbi (the seeds by
 #        coordinates), <sample>.summary.tsv (what they add up to), <sample>.density.tsv (where they lie);
 #        results/seeds/samples.tsv, the summaries of all, also of those that search no index.

@@ -29,7 +29,7 @@ def main(snakemake: Any) -> None:
     drawn = [Path(path) for path in given.sample_figures]
     counts, made = [], iter(map(Path, given.counts))
     for endings, summary in zip(snakemake.params.counts.values(), map(Path, given.count_summaries), strict=True):
-        # ("kmers" of kmers.tsv.gz)
+        # (by the first word of each ending)
         own = {ending.partition(".")[0]: next(made) for ending in endings} | {"summary": summary}
         counts.append((read_counted(summary, SAMPLE_TABLES), own))
     beside = {Path(path).parent / "provenance.json" for path in given.reference_records}

@@ -126,7 +126,8 @@ def copied_to_host(value: Any, threads: int = 1, out: np.ndarray | None = None) 
 
 
 def copies_stream() -> Any:
-    """The stream of the current device on which results go to the host, beside what a thread puts on its own."""
+    """The stream of the current device on which results go to the host, and what other devices tell comes, beside what
+    a thread puts on its own."""
     return kept_stream("copies")
 
 
@@ -156,7 +157,8 @@ def sent_to_host(value: Any, out: np.ndarray, threads: int = 1) -> None:
 
 
 def wait_for_sent() -> None:
-    """Let this thread's stream wait until all that `sent_to_host` has begun on the current device is done."""
+    """Let this thread's stream wait until all that was put on the current device's `copies_stream`, by `sent_to_host`
+    and by others, is done."""
     cupy().cuda.get_current_stream().wait_event(copies_stream().record())
 
 

@@ -158,7 +158,8 @@ def shared_distances(
 
 def bytes_of_distances(ranks: int, m: int, longest: int) -> int:
     """Of a device's memory that the distances of m words of up to `longest` letters, which have so many ranks, take at
-    most beside what each rank does. (Runs of several devices, before anything is counted, take less than counts.)"""
+    most beside what each rank does. (Runs of several devices, before anything is counted, take less than counts;
+    what they tell each other, 4 bytes a rank, is among what each rank takes.)"""
     return bytes_of_sets(ranks, m) + np.dtype(distance_type(longest)).itemsize * m * m + _COUNTS * 4 * m * min(m, WORDS)
 
 

@@ -196,6 +196,7 @@ def rank_shared(
     """
     pieces = _lay_out(colours, number)
     mark("distances")
+    wait_for_sent()  # (for the words of others' ranks, also where nothing is counted)
     told = meeting.tell(number, pieces.own)
     if told is None or not counts:
         return None
@@ -207,8 +208,7 @@ def rank_shared(
 
 
 def _lay_out(colours: Sequence[Any], number: int) -> _Pieces:
-    """Lay out the current device's ranks by words, while the words of others' ranks come; this thread's stream waits
-    for both."""
+    """Lay out the current device's ranks by words, while the words of others' ranks come on the stream of copies."""
     xp, borders = cupy(), _borders_of([*map(len, colours)])
     count = borders[-1][-1]
     all_colours, by_pieces = xp.empty(count, colours[0].dtype), xp.empty(count, np.uint32)
@@ -223,7 +223,6 @@ def _lay_out(colours: Sequence[Any], number: int) -> _Pieces:
         by_words = by_pieces[begin:end]
         by_words[:] = argsort(colours[number][begin - first : end - first])
         pieces.append(Piece(slice(begin, end), by_words, here.record()))
-    wait_for_sent()
     return _Pieces(all_colours, by_pieces, there, pieces)
 
 

@@ -3,8 +3,8 @@ thread a place.
 
 What has been seen is mostly a matter of one bit, in an array that caches hold: a k-mer whose bit is set costs nothing
 more. Of the others the least turn is kept at which any thread has come with them, as in the hash table: exactly the
-first of equal k-mers is left NEW. A bit is set by who finds that the turn lies before the stretch, so that it says of
-every place of a stretch the same.
+first of equal k-mers is left NEW. A k-mer's bit is set by who finds that the turn lies before the stretch, so that it
+says of every place of a stretch the same. (Where k-mers have parts a place has a bit, too, as in `gpu_fast`.)
 """
 
 from __future__ import annotations

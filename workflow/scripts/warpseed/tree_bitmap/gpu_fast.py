@@ -281,19 +281,19 @@ def set_seen(seen, turn, first):
 
 
 @scalar
-def _insert_and_tell(table, kmer, turn, told, seen):
+def _insert_and_tell(table, kmer, turn, own, seen):
     """Bring a k-mer to its slot, and set the bit of the place that is found to be behind. Returns how many are new.
 
-    told : (words, mine, first): in shared memory a word for each lane of a warp, of which the first is `mine`, and the
+    own : (words, mine, first): in shared memory a word for each lane of a warp, of which the first is `mine`, and the
         place of the first bit there
     seen : (words, first): in device memory, and the place of the first bit
     """
     behind = _insert(table, kmer, turn)
     if behind == EMPTY:
         return int64(1)
-    place = int64(behind) - int64(1) - int64(told[2])
+    place = int64(behind) - int64(1) - int64(own[2])
     if uint64(place) < uint64(LANES * LANES):  # (else another warp's, or behind what lanes have words for)
-        cuda.atomic.or_(told[0], told[1] + (place >> int64(5)), uint32(1) << uint32(place & int64(31)))
+        cuda.atomic.or_(own[0], own[1] + (place >> int64(5)), uint32(1) << uint32(place & int64(31)))
     else:
         set_seen(seen[0], behind, seen[1])
     return int64(0)
@@ -322,7 +322,7 @@ def insert_kmers_of_part(table, block, stretch, seen):
     bases, marks = uint64(0), uint64(0)
     if place < stretch.last:
         bases, marks = block.words[word], block.marks[word]
-    told = words, me - lane, place - lane
+    own = words, me - lane, place - lane
     words[me] = uint32(0)
     cuda.syncwarp()
     for _ in range(places):
@@ -344,14 +344,14 @@ def insert_kmers_of_part(table, block, stretch, seen):
         if queued >= int64(LANES):
             queued -= int64(LANES)
             mine = queue + queued + lane
-            new += _insert_and_tell(table, kmers[mine], turns[mine], told, (seen, stretch.first))
+            new += _insert_and_tell(table, kmers[mine], turns[mine], own, (seen, stretch.first))
             cuda.syncwarp()
         place += int64(LANES)
     if lane < queued:
-        new += _insert_and_tell(table, kmers[queue + lane], turns[queue + lane], told, (seen, stretch.first))
+        new += _insert_and_tell(table, kmers[queue + lane], turns[queue + lane], own, (seen, stretch.first))
     cuda.syncwarp()
     if words[me]:
-        cuda.atomic.or_(seen, ((told[2] - int64(stretch.first)) >> int64(5)) + lane, words[me])
+        cuda.atomic.or_(seen, ((own[2] - int64(stretch.first)) >> int64(5)) + lane, words[me])
     _add_taken(table, new)
 
 

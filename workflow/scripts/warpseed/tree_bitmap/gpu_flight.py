@@ -30,7 +30,6 @@ from warpseed.tree_bitmap.gpu_listing import FirstKmers
 from warpseed.tree_bitmap.gpu_memory import IN_FLIGHT, Need
 from warpseed.tree_bitmap.gpu_rooms import Asked, BlockInFlight, Room
 from warpseed.tree_bitmap.gpu_shares import share_of_places
-from warpseed.tree_bitmap.gpu_structures import tells_bits
 from warpseed.tree_bitmap.gpu_table import DeviceKmers
 from warpseed.tree_bitmap.stream import NO_BASE, NO_KMER
 
@@ -92,12 +91,10 @@ class Flight:
         self._kept = need.kept
         self._parts = need.parts(len(devices), passes)
         """of the k-mers"""
-        self._tells_bits = tells_bits(need.kept, self._parts)
-        """whether answers are made of what several of them say"""
-        self._joins = need.kept.grows and len(devices) > 1
-        """whether these are several devices'"""
-        self._unjoined: BlockInFlight | None = None
-        """the block whose answers they have still to make"""
+        self._shares_kmers = need.kept.grows and len(devices) > 1
+        """whether each device has some of the k-mers, and takes from the others what they say"""
+        self._unanswered: BlockInFlight | None = None
+        """the block whose answers they have still to make then"""
         most = need.block_bases
         self._most = most if length is None else min(most, whole_words(max(1, length)))
         """bases of a block"""
@@ -234,16 +231,16 @@ class Flight:
         self._flying.append(block)
         for number, device in enumerate(self._devices):
             with _there(device) as searching:
-                if self._joins:
+                if self._shares_kmers:
                     self._exchange(block, number)
                     # What one device brings another comes in the order of the asking: this block waits for no search,
                     # the answers of the one before do.
-                    if self._unjoined is not None:
-                        self._give(self._unjoined, number)
+                    if self._unanswered is not None:
+                        self._give(self._unanswered, number)
                 self._search(block, number, searching)
-                if not self._joins:
+                if not self._shares_kmers:
                     self._give(block, number)
-        self._unjoined = block if self._joins else None
+        self._unanswered = block if self._shares_kmers else None
         if not self._free:
             self._land()
 
@@ -262,7 +259,7 @@ class Flight:
             with _there(device), room.copies:
                 room.bring(block.before, codes, words)
                 block.packed.append(room.copies.record())
-                kmers.prepare(room.told(searched))
+                kmers.prepare(room.searched_into(searched))
 
     def _searched(self, block: BlockInFlight, number: int) -> slice:
         """Places of a block that a device looks at: all for its part of the k-mers, or its share for all k-mers."""
@@ -282,7 +279,7 @@ class Flight:
         searching.wait_event(room.copies.record())
         room.block = room.block._replace(first=kmers.bases - BASES_A_WORD)
         searched = self._searched(block, number)
-        kmers.search(room.block, block.size, block.places, searched, room.told(searched))
+        kmers.search(room.block, block.size, block.places, searched, room.searched_into(searched))
         kmers.structure.tell(room.held)
         block.searched.append(searching.record())
         room.copies.wait_event(block.searched[number])
@@ -295,13 +292,14 @@ class Flight:
         room, share = block.rooms[number], block.shares[number]
         stretch = Stretch(block.first + share.start, block.first + share.stop, *self._pass)
         with room.copies:
-            if self._tells_bits:
+            if room.tells_bits:
                 others = self._others(number)
                 for other in others:
                     room.copies.wait_event(block.searched[other])
                 room.put_answers(share, self._kept.k, stretch, [block.rooms[other] for other in others])
             if room.listing is not None:
-                room.listing.begin(room.block, self._kept.k, stretch, room.answers[share])
+                answers = room.answers[: share.stop - share.start]
+                room.listing.begin(room.block, self._kept.k, stretch, answers)
             self._hand_out(room, share)
 
     def _hand_out(self, room: Room, share: slice) -> None:
@@ -310,7 +308,7 @@ class Flight:
         while first < last and self._asked:
             asked = self._asked.popleft()
             now, later = asked.answers[: last - first], asked.answers[last - first :]
-            room.give(first, asked._replace(answers=now))
+            room.give(first - share.start, asked._replace(answers=now))
             first += len(now)
             if len(later):
                 self._asked.appendleft(asked._replace(answers=later))
@@ -318,11 +316,11 @@ class Flight:
     def _land(self) -> None:
         """Wait for what was sent first."""
         block = self._flying[0]
-        if block is self._unjoined:
+        if block is self._unanswered:
             for number, device in enumerate(self._devices):
                 with _there(device):
                     self._give(block, number)
-            self._unjoined = None
+            self._unanswered = None
         with self._watch.stage("kernel"):
             for room in block.rooms:
                 room.copies.synchronize()

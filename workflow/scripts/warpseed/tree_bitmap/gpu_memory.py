@@ -127,10 +127,10 @@ def theirs_of(bases: int, devices: int) -> int:
 
 
 def block_bytes(bases: int, devices: int, *, with_bits: bool) -> int:
-    """Bytes of the blocks on their way: codes, bases packed with their marks, answers, and bits, of which answers are
-    made where k-mers have parts."""
+    """Bytes of the blocks on their way: codes, bases packed with their marks, answers of a share, and bits, of which
+    these are made where k-mers have parts."""
     bits = 4 * seen_of(bases) + (devices - 1) * theirs_of(bases, devices) if with_bits else 0
-    return IN_FLIGHT * (codes_of(bases, devices) + bases // 2 + bases + bits)
+    return IN_FLIGHT * (codes_of(bases, devices) + bases // 2 + largest_share(bases, devices) + bits)
 
 
 def _room(device: int, wanted: int) -> int:
@@ -162,7 +162,7 @@ def passes_for(devices: Sequence[int], need: Need) -> int:
         if least > room:
             raise MemoryLimitError(
                 f"GPU {device} has {room / 1e6:,.0f} MB for {need.kmers:,} k-mers, which take "
-                f"{least / 1e6:,.0f} MB even in parts; use a larger GPU, or device='cpu'."
+                f"{least / 1e6:,.0f} MB at least, in parts or not; use a larger GPU, or device='cpu'."
             )
         while need.bytes(len(devices), passes) > room:
             passes += 1

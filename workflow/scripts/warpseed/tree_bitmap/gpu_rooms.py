@@ -45,7 +45,8 @@ class Room:
     ----------
     codes : uint8[`codes_of`], bases as they come from the host
     block : PackedBlock, all of its bases
-    answers : uint8[bases], what its places are
+    answers : uint8[`largest_share`], what the places of the device's share are
+    tells_bits : whether they are made of bits, which the parts of the k-mers tell
     seen : uint32[ceil(bases / 32)], bits, what the device's part of the k-mers says of its places; uint32[0] where
         answers are not made of such
     listing : Listing of k-mers that come first, where these are counted
@@ -64,10 +65,10 @@ class Room:
     def __init__(self, number: int, bases: int, devices: int, kept: Kept, parts: int) -> None:
         xp, self._given = cupy(), largest_share(bases, devices)
         self.codes = xp.empty(gpu_memory.codes_of(bases, devices), xp.uint8)
-        self.block, self.answers = room_for_packed(bases), xp.empty(bases, xp.uint8)
-        self._tells_bits = tells_bits(kept, parts)
-        self.seen = xp.empty(gpu_memory.seen_of(bases) if self._tells_bits else 0, xp.uint32)
-        theirs = gpu_memory.theirs_of(bases, devices) if self._tells_bits else 0
+        self.block, self.answers = room_for_packed(bases), xp.empty(self._given, xp.uint8)
+        self.tells_bits = tells_bits(kept, parts)
+        self.seen = xp.empty(gpu_memory.seen_of(bases) if self.tells_bits else 0, xp.uint32)
+        theirs = gpu_memory.theirs_of(bases, devices) if self.tells_bits else 0
         self._theirs = xp.empty((devices - 1) * theirs, xp.uint8)
         self.listing = Listing(self._given) if kept.counting else None
         self.held = pinned(1, np.uint64)
@@ -100,22 +101,22 @@ class Room:
         for array, theirs in zip(self.block[:2], other.block[:2], strict=True):
             from_device(theirs[words], array[words])
 
-    def told(self, places: slice) -> Any:
-        """What a search takes that tells of some of the block's places, all where k-mers have parts."""
-        return self.seen if self._tells_bits else self.answers[places]
+    def searched_into(self, share: slice) -> Any:
+        """What a search writes to: of all places where k-mers have parts, else of the device's share."""
+        return self.seen if self.tells_bits else self.answers[: share.stop - share.start]
 
     def put_answers(self, share: slice, k: int, stretch: Stretch, others: Sequence[Room]) -> None:
-        """Make the answers of a share of the places of what all parts say, this device's and those of others."""
+        """Make the answers of a share of the places of what the device's part says, and those of others."""
         words = -(-(share.stop - share.start) // ANSWERS_A_WORD)
-        told = slice(share.start // ANSWERS_A_WORD, share.start // ANSWERS_A_WORD + words)
+        of_share = slice(share.start // ANSWERS_A_WORD, share.start // ANSWERS_A_WORD + words)
         theirs = self._theirs[: len(others) * words].reshape(len(others), words)
         for other, there in zip(others, theirs, strict=True):
-            from_device(other.seen.view(np.uint8)[told], there)
-        answers = self.answers[share.start : share.start + ANSWERS_A_WORD * words].view(np.uint64)
-        launch(put_answers, words, BLOCK, self.block, k, stretch, self.seen.view(np.uint8)[told], theirs, answers)
+            from_device(other.seen.view(np.uint8)[of_share], there)
+        seen, answers = self.seen.view(np.uint8)[of_share], self.answers[: ANSWERS_A_WORD * words].view(np.uint64)
+        launch(put_answers, words, BLOCK, self.block, k, stretch, seen, theirs, answers)
 
     def give(self, first: int, asked: Asked) -> None:
-        """Send answers, from the first of this block's on, to the host."""
+        """Send answers, from the first of this share's on, to the host."""
         to, count = asked.answers, len(asked.answers)
         if not asked.is_locked:
             used = sum(len(came) for _, came in self._landing)

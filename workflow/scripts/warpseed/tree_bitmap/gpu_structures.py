@@ -158,15 +158,15 @@ class Structure(ABC):
     def _tells_bits(self) -> bool:
         return tells_bits(self._kept, self._part[1])
 
-    def prepare(self, told: Any) -> None:
-        """Make what `insert` takes, on the device, ready for it."""
-        fill_bytes(told, 0 if self._tells_bits else int(NEW))
+    def prepare(self, into: Any) -> None:
+        """Make what `insert` writes to, on the device, ready for it."""
+        fill_bytes(into, 0 if self._tells_bits else int(NEW))
 
     @abstractmethod
-    def insert(self, block: PackedBlock, stretch: Stretch, told: Any) -> None:
+    def insert(self, block: PackedBlock, stretch: Stretch, into: Any) -> None:
         """Take the k-mers of a stretch, which is of its part.
 
-        told : uint8[…], as of `insert_kmers`, or uint32[…], as of `insert_kmers_of_part`, where it `tells_bits`
+        into : uint8[…], as of `insert_kmers`, or uint32[…], as of `insert_kmers_of_part`, where it `tells_bits`
         """
 
     def tell(self, out: np.ndarray) -> None:  # noqa: B027
@@ -214,7 +214,7 @@ class _OfKmerTable(Structure):
         """As `Structure.add_known`."""
         launch(insert_known, len(kmers), BLOCK, self.table, kmers, *self._part)
 
-    def insert(self, block: PackedBlock, stretch: Stretch, told: Any) -> None:
+    def insert(self, block: PackedBlock, stretch: Stretch, into: Any) -> None:
         """As `Structure.insert`: a thread a place, or, where k-mers have parts, warps with queues."""
         assert (stretch.part, stretch.parts) == self._part
         places = stretch.last - stretch.first
@@ -222,7 +222,7 @@ class _OfKmerTable(Structure):
             search, threads = insert_kmers_of_part, -(-places // (PLACES_A_PART * stretch.parts))
         else:
             search, threads = insert_kmers, places
-        launch(search, threads, BLOCK, self.table, block, stretch, told)
+        launch(search, threads, BLOCK, self.table, block, stretch, into)
 
     def look_up_counts(self, kmers: Any, counts: Any) -> None:
         """As `Structure.look_up_counts`."""
@@ -259,12 +259,12 @@ class HashTable(_OfKmerTable):
         launch(move_slots, there, BLOCK, self.table, larger.table)
         return larger
 
-    def insert(self, block: PackedBlock, stretch: Stretch, told: Any) -> None:
+    def insert(self, block: PackedBlock, stretch: Stretch, into: Any) -> None:
         """As `Structure.insert`; where k-mers do not come to be seen, they are looked up."""
         if self._kept.grows:
-            super().insert(block, stretch, told)
+            super().insert(block, stretch, into)
         else:
-            launch(look_up_kmers, stretch.last - stretch.first, BLOCK, self.table, block, stretch, told)
+            launch(look_up_kmers, stretch.last - stretch.first, BLOCK, self.table, block, stretch, into)
 
     def tell(self, out: np.ndarray) -> None:
         """As `Structure.tell`."""
@@ -290,10 +290,10 @@ class TurnTable(_OfKmerTable):
         # (one turn at least, by which kernels know what it is)
         super().__init__(kept, part, parts, hashes=slice(hashes.start, max(hashes.stop, hashes.start + 1)))
 
-    def prepare(self, told: Any) -> None:
+    def prepare(self, into: Any) -> None:
         """As `Structure.prepare`: its kernel makes answers NEW itself."""
         if self._tells_bits:
-            super().prepare(told)
+            super().prepare(into)
 
     def arrays(self) -> dict[str, Any]:
         """As `Structure.arrays`."""
@@ -315,11 +315,11 @@ class DirectTable(Structure):
         """As `Structure.add_known`."""
         launch(insert_short_known, len(kmers), BLOCK, self.table, kmers, *self._part)
 
-    def insert(self, block: PackedBlock, stretch: Stretch, told: Any) -> None:
+    def insert(self, block: PackedBlock, stretch: Stretch, into: Any) -> None:
         """As `Structure.insert`."""
         places = stretch.last - stretch.first
         search = insert_short_kmers_of_part if self._tells_bits else insert_short_kmers
-        launch(search, places, BLOCK, self.table, block, stretch, told)
+        launch(search, places, BLOCK, self.table, block, stretch, into)
         if len(self.table.counts):
             launch(count_short_kmers, min(places, _COUNTING_THREADS), BLOCK, self.table, block, stretch)
 

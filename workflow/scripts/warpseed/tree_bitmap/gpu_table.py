@@ -59,25 +59,25 @@ class DeviceKmers:
         before = self.searched - self.bases + BASES_A_WORD
         return slice((before + share.start) // BASES_A_WORD, -(-(before + share.stop + self.k - 1) // BASES_A_WORD))
 
-    def prepare(self, told: Any) -> None:
-        """Make what a `search` takes, on the device, ready for it, on the current stream. (A structure may become one
-        that makes it ready itself until then, but never the other way.)"""
-        self.structure.prepare(told)
+    def prepare(self, into: Any) -> None:
+        """Make what a `search` writes to, on the device, ready for it, on the current stream. (A structure may become
+        one that makes it ready itself until then, but never the other way.)"""
+        self.structure.prepare(into)
 
-    def search(self, block: PackedBlock, words: int, places: int, share: slice, told: Any) -> None:
+    def search(self, block: PackedBlock, words: int, places: int, share: slice, into: Any) -> None:
         """Take the next block of the stream, and the k-mers of a share of the next places.
 
         words : that the block has behind the first, of which those of `words_of` suffice
         places : that are searched next, of all shares
         share : of them; of a dictionary that grows all
-        told : as of `Structure.insert`, on the device, prepared: of the share
+        into : as of `Structure.insert`, on the device, prepared: of the share
         """
         assert block.first == self.bases - BASES_A_WORD and self.searched > self.bases - self.k
         if self._grows:
             assert share == slice(0, places)
             self.structure = self.structure.with_room(places)
         stretch = Stretch(self.searched + share.start, self.searched + share.stop, self._part, self._parts)
-        self.structure.insert(block, stretch, told)
+        self.structure.insert(block, stretch, into)
         self.bases += words * BASES_A_WORD
         self.searched += places
 

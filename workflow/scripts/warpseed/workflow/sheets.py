@@ -48,13 +48,13 @@ class Places(NamedTuple):
 
 
 def plain_value(text: str) -> Any:
-    """A number, true, false (of spreadsheets TRUE, FALSE) or null that was written as text, as such;
-    any other text as it is."""
+    """A number, true, false (or TRUE, True and the like, as programs write them) or null that was written as text, as
+    such; any other text as it is."""
     import yaml
 
     if re.fullmatch(r"[-+]?[0-9]{1,100}", text):
         return int(text)  # of what begins with 0, YAML would make an octal number
-    if re.fullmatch(r"[-+]?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?|true|TRUE|false|FALSE|null|~", text):
+    if re.fullmatch(r"[-+]?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?|true|True|TRUE|false|False|FALSE|null|~", text):
         return yaml.safe_load(text)
     return text
 
