@@ -124,11 +124,11 @@ def test_a_machine_with_a_gpu(machine: types.SimpleNamespace) -> None:
 
 def test_a_gpu_without_its_packages(machine: types.SimpleNamespace) -> None:
     machine.gpu, machine.cupy, machine.versions["numba-cuda"] = H200, None, None
-    machine.trouble = DeviceError("device='gpu' needs the package cupy; install requirements-gpu.txt.")
+    machine.trouble = DeviceError("device gpu needs the package cupy; install requirements-gpu.txt.")
     said = machine.said()
     for name in ("numba-cuda", "cupy"):
         assert said[name] == "not installed; install requirements-gpu.txt (pip install -r requirements-gpu.txt)"
-    assert said["GPU kernels"] == ("cannot run; device='gpu' needs the package cupy; install requirements-gpu.txt")
+    assert said["GPU kernels"] == ("cannot run; device gpu needs the package cupy; install requirements-gpu.txt")
     assert "'devices: auto' would choose the GPU and fail" in said["Devices"] and "devices: [cpu]" in said["Devices"]
 
 

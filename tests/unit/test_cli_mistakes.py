@@ -216,7 +216,7 @@ def test_the_gpu_where_there_is_none(tmp_path: Path, index: str, kmers: str, com
         out, told = process.communicate()
     lines = told.decode().splitlines()
     assert process.returncode == 1 and out == b""
-    assert len(lines) == 2 and lines[1].startswith("Error: device='gpu' ") and "use device='cpu'" in lines[1]
+    assert len(lines) == 2 and lines[1].startswith("Error: device gpu ") and "use device cpu" in lines[1]
     assert sorted(tmp_path.iterdir()) == [Path(kmers)]
 
 

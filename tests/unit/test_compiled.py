@@ -241,6 +241,36 @@ def test_a_second_process_finds_machine_code_and_leaves_numba_alone(filled: Path
     assert [path.suffix for path in filled.rglob("*") if path.is_file()] == [".o"]
 
 
+TOLD = """
+import sys
+import numpy as np
+from warpseed import cli
+from warpseed.compute.sorting import sort_ranges
+
+def sort(options):
+    sort_ranges(np.zeros(5, np.uint64), np.array([3, 2]))
+    sort_ranges(np.zeros(5, np.uint32), np.array([3, 2]))
+    return 0
+
+cli._kmers = sort
+sys.argv[1:] = ["kmers", "genome", "reads", *sys.argv[1:]]
+sys.exit(cli.main())
+"""
+
+
+def test_a_command_says_once_that_it_compiles(tmp_path: Path) -> None:
+    """What later ones find compiled, and one that is to be quiet, is not told."""
+    said = []
+    for script in (TOLD, TOLD, TOLD.replace('"reads"', '"reads", "-q"')):
+        if script is not TOLD:
+            shutil.rmtree(tmp_path)
+        process = start(script, tmp_path)
+        lines = process.communicate()[1].splitlines()
+        said.append([line for line in lines if not line.startswith("warpseed ")])
+        assert process.returncode == 0
+    assert said == [["compiling for this machine, once; the seconds told below contain it"], [], []]
+
+
 @pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "text", "folder"])
 def test_damaged_files_are_made_again(filled: Path, damage: str) -> None:
     (path,) = filled.rglob("*.o")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from warpseed.cache import on_first_compilation
 from warpseed.compute.machine import return_what_is_freed, usable_cores
 from warpseed.errors import InputError, explain, how_many, say
 from warpseed.version import __version__
@@ -41,6 +42,7 @@ _GENOME = "an index made by 'warpseed index'"
 _READS = "FASTA or FASTQ, plain or gzip; '-' is standard input"
 _DEVICES = "cpu (default), gpu (the first one), or GPUs by number: gpu:1, gpu:0,1, gpu:all"
 _AS_GIVEN = "search reads as they are given, not reversed"
+_COMPILING = "compiling for this machine, once; the seconds told below contain it"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -405,6 +407,8 @@ def _run(given: Sequence[str], *, is_program: bool) -> int:
                 log_to_standard_error()
         options.say = (lambda text: None) if options.quiet else say
         if options.command not in ("verify", "check"):
+            if is_program:
+                on_first_compilation(lambda: options.say(_COMPILING))
             options.say(f"warpseed {__version__}: {shlex.join(given)}{_settings(options)}")
         status = int(options.run(options))
         flush_output()

@@ -289,7 +289,7 @@ def group_words(lists: Appended, max_words: int) -> Grouped:
     if total > _MOST_RANKED and int(counts.max()) > _MOST_RANKED:
         raise MemoryLimitError(
             f"One query has more than {_MOST_RANKED:,} results, which no GPU puts in order; set max_hits, or use "
-            "device='cpu'."
+            "device cpu."
         )
     grouped, cursors = xp.empty(total, xp.uint64), xp.zeros(2, xp.uint64)
     many, most = (xp.empty(total // (least + 1) + 1, xp.uint32) for least in (FEW, BY_WARP))

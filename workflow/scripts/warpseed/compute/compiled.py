@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from warpseed.cache import tell_of_compilation
 from warpseed.compute import objects
 from warpseed.compute.arguments import letter_of, take
 
@@ -123,6 +124,7 @@ class Compiled:
                 code = objects.read(place) if place else None
                 if code is None:
                     _require_compiler(self.py_func.__name__)
+                    tell_of_compilation()
                     from warpseed.compute.compiler import compile_entry
 
                     code = compile_entry(self, arguments)

@@ -85,7 +85,7 @@ def refuse_one_query(error: Exception) -> NoReturn:
     """
     raise MemoryLimitError(
         f"One query has more results than the GPU's memory holds ({free_memory() / 1e9:.1f} GB were free "
-        "when it failed); set max_hits, use a larger GPU, or device='cpu'."
+        "when it failed); set max_hits, use a larger GPU, or device cpu."
     ) from error
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from warpseed.cache import tell_of_compilation
 from warpseed.compute import objects
 from warpseed.compute.arguments import kernel_runner, take
 from warpseed.compute.waits import wait_for_all
@@ -26,8 +27,8 @@ from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 
 if find_spec("numba_cuda") is None:  # (numba alone brings a numba.cuda that is too old for us)
     raise DeviceError(
-        "device='gpu' needs the package numba-cuda, which is not installed; "
-        "install requirements-gpu.txt, or use device='cpu'."
+        "device gpu needs the package numba-cuda, which is not installed; "
+        "install requirements-gpu.txt, or use device cpu."
     )
 
 
@@ -189,6 +190,7 @@ def _load(key: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[[int, in
             code = objects.read(place) if place else None
             handle = _handle_of(code) if code else None
             if handle is None:
+                tell_of_compilation()
                 from warpseed.compute.gpu_compiler import compile_kernel
 
                 code = compile_kernel(function, arguments, _arrays())
@@ -261,8 +263,8 @@ def cupy() -> Any:
         import cupy as package
     except ImportError as error:
         raise DeviceError(
-            f"device='gpu' needs the package cupy, which cannot be imported ({error}); "
-            "install requirements-gpu.txt, or use device='cpu'."
+            f"device gpu needs the package cupy, which cannot be imported ({error}); "
+            "install requirements-gpu.txt, or use device cpu."
         ) from error
     return package
 
@@ -284,8 +286,8 @@ def device_count() -> int:
             return count
         told = " ".join(str(error).split()) if error else "no device is visible"
         raise DeviceError(
-            f"device='gpu' was asked for, but no NVIDIA GPU answers ({told[:200]}); "
-            "run 'python -m warpseed check', or use device='cpu'."
+            f"device gpu was asked for, but no NVIDIA GPU answers ({told[:200]}); "
+            "run 'python -m warpseed check', or use device cpu."
         ) from error
 
 
@@ -367,12 +369,12 @@ def device_errors() -> Iterator[None]:
     except Exception as error:
         if is_out_of_memory(error):
             raise MemoryLimitError(
-                f"The GPU's memory does not suffice{_free_in_words()}; use a larger GPU, or device='cpu'."
+                f"The GPU's memory does not suffice{_free_in_words()}; use a larger GPU, or device cpu."
             ) from error
         if is_of_device(error):
             told = " ".join(str(error).split()) or type(error).__name__
             raise DeviceError(
-                f"The GPU cannot be used ({told[:300]}); run 'python -m warpseed check', or use device='cpu'."
+                f"The GPU cannot be used ({told[:300]}); run 'python -m warpseed check', or use device cpu."
             ) from error
         raise
 

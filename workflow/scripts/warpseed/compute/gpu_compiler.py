@@ -21,8 +21,8 @@ try:
     from numba.cuda.extending import typeof_impl  # type: ignore[attr-defined]
 except ImportError as error:
     raise DeviceError(
-        f"device='gpu' needs the package numba-cuda, which cannot be imported ({error}); "
-        "install requirements-gpu.txt, or use device='cpu'."
+        f"device gpu needs the package numba-cuda, which cannot be imported ({error}); "
+        "install requirements-gpu.txt, or use device cpu."
     ) from error
 
 __all__ = ["compile_kernel", "cuda"]

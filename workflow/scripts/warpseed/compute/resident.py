@@ -52,7 +52,7 @@ def resident(
             if needed > (free := free_memory()):
                 raise MemoryLimitError(
                     f"The index needs {needed / 1e9:.1f} GB of device memory for its part '{part}', but "
-                    f"{free / 1e9:.1f} GB are free; use a larger GPU, or device='cpu'."
+                    f"{free / 1e9:.1f} GB are free; use a larger GPU, or device cpu."
                 )
             held[part, device] = make()
         return held[part, device]

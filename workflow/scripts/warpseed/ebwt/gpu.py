@@ -137,5 +137,5 @@ def _check_room(words: Words, distances: bool, devices: Sequence[int]) -> None:
             raise MemoryLimitError(
                 f"{letters:,} letters{f' and {count**2:,} pairs of words' if distances else ''} take "
                 f"{needed / 1e9:.1f} GB of the memory of GPU {device}, of which {free / 1e9:.1f} GB are free, and at "
-                f"most {_MOST:,} letters go there; use device='cpu', or fewer sequences."
+                f"most {_MOST:,} letters go there; use device cpu, or fewer sequences."
             )

@@ -86,7 +86,7 @@ class _Sorter:
             if prefix == most:
                 raise MemoryLimitError(
                     f"Sorting {self._size:,} suffixes takes {needed / 1e9:.1f} GB of the GPU's memory, but "
-                    f"{free / 1e9:.1f} GB are free; use a larger GPU, or device='cpu'."
+                    f"{free / 1e9:.1f} GB are free; use a larger GPU, or device cpu."
                 )
             prefix += 1
 

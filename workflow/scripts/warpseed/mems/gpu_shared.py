@@ -136,7 +136,7 @@ def in_windows(end: int, found_in: Callable[[int, int], _Found | None]) -> Itera
         if found is not None:
             yield found
         elif behind - first == 1:
-            raise MemoryLimitError("Too many matches of one read begin at one place; use device='cpu'.")
+            raise MemoryLimitError("Too many matches of one read begin at one place; use device cpu.")
         else:
             middle = (first + behind) // 2
             waiting += [(middle, behind), (first, middle)]

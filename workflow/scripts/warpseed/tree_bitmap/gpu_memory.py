@@ -162,7 +162,7 @@ def passes_for(devices: Sequence[int], need: Need) -> int:
         if least > room:
             raise MemoryLimitError(
                 f"GPU {device} has {room / 1e6:,.0f} MB for {need.kmers:,} k-mers, which take "
-                f"{least / 1e6:,.0f} MB at least, in parts or not; use a larger GPU, or device='cpu'."
+                f"{least / 1e6:,.0f} MB at least, in parts or not; use a larger GPU, or device cpu."
             )
         while need.bytes(len(devices), passes) > room:
             passes += 1

@@ -183,7 +183,7 @@ def _compute_on_gpu() -> None:
     numbers = gpu.cupy().arange(1000)
     gpu.launch(gpu.Kernel(add_one), 1000, 64, numbers)  # (which is not kept: the compiler is tried, too)
     if int(numbers.sum()) != 1000 * 1001 // 2:
-        raise DeviceError("a test kernel returned a wrong sum; use another GPU, or device='cpu'")
+        raise DeviceError("a test kernel returned a wrong sum; use another GPU, or device cpu")
 
 
 def _devices(gpu_works: bool) -> str:
