@@ -9,7 +9,7 @@ import mmap
 import os
 import stat
 import struct
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,17 @@ def _first_out_of_order(kmers, most):
     return int64(-1)
 
 
+def _numbers_in(kmers: Any) -> np.ndarray | None:
+    """A row of whole numbers from 0 on as uint64[n]; None for anything else."""
+    try:
+        given = np.asarray(kmers)
+    except (TypeError, ValueError):  # (as of rows of several lengths)
+        return None
+    if given.ndim != 1 or given.dtype.kind not in "iu" or (given.dtype.kind == "i" and (given < 0).any()):
+        return None
+    return np.ascontiguousarray(given, np.uint64)
+
+
 def check_dictionary(k: int, kmers: np.ndarray, where: str = "dictionary") -> Dictionary:
     """A dictionary of k-mers that are what they should be.
 
@@ -70,13 +81,9 @@ def check_dictionary(k: int, kmers: np.ndarray, where: str = "dictionary") -> Di
     InputError : k is out of its range, or the numbers are no k-mers, or not ascending
     """
     k = check_number("k", k, 1, MAX_K)
-    try:
-        numbers = np.asarray(kmers)
-    except (TypeError, ValueError):  # (as of rows of several lengths)
-        numbers = np.empty((0, 0))
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or (numbers.dtype.kind == "i" and (numbers < 0).any()):
+    numbers = _numbers_in(kmers)
+    if numbers is None:
         raise InputError(f"{where}: it is no row of whole numbers from 0 on; give the numbers of k-mers, ascending.")
-    numbers = np.ascontiguousarray(numbers, np.uint64)
     if (bad := _first_out_of_order(numbers, np.uint64(4**k - 1))) >= 0:
         raise InputError(
             f"{where}: entry {bad} is {int(numbers[bad])}, but the numbers of distinct {k}-mers were expected, "

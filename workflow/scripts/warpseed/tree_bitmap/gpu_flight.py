@@ -280,7 +280,7 @@ class Flight:
         room.block = room.block._replace(first=kmers.bases - BASES_A_WORD)
         searched = self._searched(block, number)
         kmers.search(room.block, block.size, block.places, searched, room.searched_into(searched))
-        kmers.structure.tell(room.held)
+        kmers.structure.send_count(room.held)
         block.searched.append(searching.record())
         room.copies.wait_event(block.searched[number])
 
@@ -296,7 +296,7 @@ class Flight:
                 others = self._others(number)
                 for other in others:
                     room.copies.wait_event(block.searched[other])
-                room.put_answers(share, self._kept.k, stretch, [block.rooms[other] for other in others])
+                room.answer(share, self._kept.k, stretch, [block.rooms[other] for other in others])
             if room.listing is not None:
                 answers = room.answers[: share.stop - share.start]
                 room.listing.begin(room.block, self._kept.k, stretch, answers)
@@ -332,7 +332,7 @@ class Flight:
         self._free.append(self._flying.popleft())
         since = sum(flying.places for flying in self._flying)
         for kmers, room in zip(self.kmers, block.rooms, strict=True):
-            kmers.structure.told(int(room.held[0]) + since)
+            kmers.structure.holds_at_most(int(room.held[0]) + since)
         self.answered += block.places
 
     def _list(self, block: BlockInFlight) -> None:

@@ -105,7 +105,7 @@ class Room:
         """What a search writes to: of all places where k-mers have parts, else of the device's share."""
         return self.seen if self.tells_bits else self.answers[: share.stop - share.start]
 
-    def put_answers(self, share: slice, k: int, stretch: Stretch, others: Sequence[Room]) -> None:
+    def answer(self, share: slice, k: int, stretch: Stretch, others: Sequence[Room]) -> None:
         """Make the answers of a share of the places of what the device's part says, and those of others."""
         words = -(-(share.stop - share.start) // ANSWERS_A_WORD)
         of_share = slice(share.start // ANSWERS_A_WORD, share.start // ANSWERS_A_WORD + words)

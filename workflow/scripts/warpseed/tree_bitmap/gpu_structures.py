@@ -169,11 +169,11 @@ class Structure(ABC):
         into : uint8[…], as of `insert_kmers`, or uint32[…], as of `insert_kmers_of_part`, where it `tells_bits`
         """
 
-    def tell(self, out: np.ndarray) -> None:  # noqa: B027
+    def send_count(self, out: np.ndarray) -> None:  # noqa: B027
         """Send the host how many k-mers there are, to pinned memory, uint64[1], if that may decide on more room."""
 
-    def told(self, kmers: int) -> None:  # noqa: B027
-        """Know that there are so many, at most."""
+    def holds_at_most(self, kmers: int) -> None:  # noqa: B027
+        """Know that there are no more k-mers than these."""
 
     @abstractmethod
     def look_up_counts(self, kmers: Any, counts: Any) -> None:
@@ -266,14 +266,14 @@ class HashTable(_OfKmerTable):
         else:
             launch(look_up_kmers, stretch.last - stretch.first, BLOCK, self.table, block, stretch, into)
 
-    def tell(self, out: np.ndarray) -> None:
-        """As `Structure.tell`."""
+    def send_count(self, out: np.ndarray) -> None:
+        """As `Structure.send_count`."""
         used: Any = self.table.used
         if self._kept.grows:
             used.get(stream=cupy().cuda.get_current_stream(), out=out, blocking=False)
 
-    def told(self, kmers: int) -> None:
-        """As `Structure.told`."""
+    def holds_at_most(self, kmers: int) -> None:
+        """As `Structure.holds_at_most`."""
         if self._kept.grows:
             self._most_used = min(self._most_used, kmers)
 
