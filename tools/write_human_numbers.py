@@ -253,7 +253,7 @@ def _index_of_the_fast_tier(numbers: Numbers) -> list[str]:
 
 
 SENTENCES: list[tuple[str, str, Callable[[Numbers], list[str]]]] = [
-    (README, "The paper's own size: a **simulated** genome of 3.1 Gbp, of which {} are A", _billions),
+    (README, "the paper's own size: a **simulated** genome of 3.1 Gbp, of which {} are A", _billions),
     (README, "On one core {}, {}, {}, {} and {} k-mers were searched", _kmers_of_one_core),
     (README, "On one core the fast tier takes {}, {}, {}, {} and {} µs a k-mer", _fast_core),
     (
