@@ -109,7 +109,10 @@ def nothing() -> Measurements:
 
 def test_the_papers_file_knows_every_published_value(nothing: Measurements) -> None:
     paper, published = read_paper(PAPER), nothing.published
-    assert set(published["printed"]) - {"text"} == {"Figure 3", "Figure 4", "Figure 5", "section 5"}
+    assert set(published["printed"]) - {"text"} == {
+        *("Figure 3", "Figure 4", "Figure 5", "section 5"),
+        *("section 4.2", "section 4.5"),
+    }
     assert set(published.loc[published["printed"] != "text", "item"]) == {"stages", "parts"} <= set(paper.items)
     assert set(published.loc[published["item"] == "stages", "method"]) == set(paper.methods)
     assert list(paper.figures) == list(mems.FIGURES)
@@ -134,6 +137,8 @@ def test_what_the_paper_says_stands_beside_ours(measured: Measurements) -> None:
     assert table["find intervals, 14 bases or more"] == pytest.approx(0.175 / BASES * bases)
     assert table["locate over find intervals, 12 bases or more"] == pytest.approx(0.05 / 0.175)
     assert table["share of filter"] == pytest.approx(100 * 0.0025 / (0.185 + 0.005 + 0.003 + 0.02 - 0.0025), rel=0.05)
+    assert table["share of pre-processing"] == pytest.approx(100 * 0.0025 / 0.2105)
+    assert table["share of splitting"] == 0
     # Two threads over one GPU: half of the time over a quarter, and for locate a tenth.
     assert table["least speedup of find intervals"] == table["most speedup of find intervals"] == pytest.approx(2)
     assert table["least speedup of locate"] == pytest.approx((0.25 + 0.01) / 0.05)
@@ -186,6 +191,19 @@ def test_what_needs_a_gpu_says_so_or_is_left_out(tmp_path: Path, draw: Any) -> N
     measured = loaded(tmp_path, local_rows(gpu=False))
     assert "this needs a GPU" in words(draw("figure_3", measured)[0])
     assert [len(draw(name, measured)[0].axes) for name in ("figure_4", "figure_5")] == [2, 1]
+
+
+def test_a_reference_machines_gpu_over_its_cpu_is_drawn_where_no_gpu_is_here(tmp_path: Path, draw: Any) -> None:
+    rows, there = local_rows(gpu=False), [row | {"machine": "big"} for row in local_rows()]
+    both = load(tmp_path, rows, there, published=[PUBLISHED], papers=[PAPER]).of("mems")
+    for name, panels, band in (("figure_4", 3, "published: locate, 7 to 9"), ("figure_5", 2, "published: 7 to 9")):
+        drawn, _ = draw(name, both)
+        assert len(drawn.axes) == panels
+        (legend,) = drawn.legends
+        named = [text.get_text() for text in legend.get_texts()]
+        text = words(drawn).replace("\n", " ")
+        assert "GPU over 2 CPU threads, 100 reads" in text and band in text
+        assert any(label.startswith(("locate (", "paper tier, all of it (")) for label in named)
 
 
 def test_what_figures_draw(measured: Measurements, draw: Any) -> None:

@@ -254,6 +254,18 @@ def test_subtitles_of_kernels_tell_the_streams_that_are_drawn(tmp_path: Path, dr
         assert set(plotted["length"]) == {1000, 5000}  # the table beside it has both
 
 
+def test_kernels_are_drawn_of_the_thesis_streams_where_these_were_timed(tmp_path: Path, draw: Any) -> None:
+    """Figure 37's has 500,000 bases, Figure 38's 100,000."""
+    rows = []
+    for row in kernel_rows("gpu", 0.001):
+        for length in (1000, 100_000, 500_000, 700_000):
+            rows.append({**row, "parameters": row["parameters"].replace("length=1000;", f"length={length};")})
+    given = loaded(tmp_path, rows)
+    for name, length in (("figure_37", "500 kbases"), ("figure_38", "100 kbases")):
+        drawn, _ = draw(name, given)
+        assert f"streams of {length}, seed" in words(drawn).replace("\n", " ")
+
+
 def test_streams_are_drawn_of_the_kind_that_has_the_longest(tmp_path: Path, draw: Any) -> None:
     genome = record("in_memory", "k=15; length=20000; bases=genome", tier="fast")
     rows = [*stream_rows(True), {**genome, "stage": "total", "value": 1.0}]

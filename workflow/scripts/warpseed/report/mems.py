@@ -46,9 +46,12 @@ def speedups(measurements: Measurements) -> pd.DataFrame:
 # Figures
 
 
-def _against_lengths(panels: list[points.Panel], values: pd.DataFrame, title: str) -> style.Drawn:
+def _against_lengths(
+    measurements: Measurements, panels: list[points.Panel], values: pd.DataFrame, title: str
+) -> style.Drawn:
     ticks = points.ticks(values["min_length"])
-    return points.panels(panels, ticks, _X, title, mems_values.describe(values), log_x=False), values
+    subtitle = mems_values.describe(values, mems_values.genomes(measurements))
+    return points.panels(panels, ticks, _X, title, subtitle, log_x=False), values
 
 
 def _method_panel(values: pd.DataFrame, label: str, printed: Sequence[tuple[float, float, str]] = ()) -> points.Panel:
@@ -72,20 +75,31 @@ def _published_times(measurements: Measurements, part: str, label: str) -> list[
 
 
 def _over_panels(table: pd.DataFrame, shown: Mapping[str, tuple[str, str]]) -> list[points.Panel]:
-    """How many times the GPU is as fast as all CPU threads; none where no reads were searched by both.
+    """How many times the GPU is as fast as all CPU threads, here or on a reference machine, which is named; none where no
+    reads were searched by both.
 
     Parameters
     ----------
     shown : of each part of the search that has a curve its label and colour
     """
-    over = mems_values.gpu_over_cpu(table)
+    over = mems_values.on_one_machine(mems_values.gpu_over_cpu(table))
     over = over[over["part"].isin(list(shown))]
     if over.empty:
         return []
-    known = set(over["part"])
-    curves = [_curve(over[over["part"] == part], "speedup", *named) for part, named in shown.items() if part in known]
-    bands = [(*GPU_OVER_CPU[part], "published" if part == "total" else f"published: {part}") for part in shown]
-    return [points.Panel(f"GPU over all CPU\nthreads, {how_many(over['queries'].max(), 'read')}", curves, bands=bands)]
+    first, known = rows_of(over)[0], set(over["part"])
+    where = f" ({first['machine']})" if first["source"] == "reference" else ""
+    curves = [
+        _curve(over[over["part"] == part], "speedup", f"{label}{where}", colour)
+        for part, (label, colour) in shown.items()
+        if part in known
+    ]
+    bands = []
+    for part in shown:
+        low, high = GPU_OVER_CPU[part]
+        name = "" if part == "total" else f"{part}, "
+        bands.append((low, high, f"published: {name}{low} to {high}"))
+    label = f"GPU over {how_many(first['threads'], 'CPU thread')},\n{how_many(over['queries'].max(), 'read')}"
+    return [points.Panel(label, curves, bands=bands)]
 
 
 def figure_3(measurements: Measurements) -> style.Drawn:
@@ -99,33 +113,35 @@ def figure_3(measurements: Measurements) -> style.Drawn:
     printed = [*_published_times(measurements, "find intervals", "published: find intervals"),
                *_published_times(measurements, "locate", "published: locate")]  # fmt: skip
     panel = points.Panel(f"paper tier, {_TIME}", [curve for curve in curves if curve.x], printed, above=True)
-    return _against_lengths([panel], values, title)
+    return _against_lengths(measurements, [panel], values, title)
 
 
 def figure_4(measurements: Measurements) -> style.Drawn:
     """Figure 4: two stages on the CPU and the GPU."""
     title = "Figure 4: find intervals and locate, on CPU and GPU"
-    table = mems_values.side_by_side(mems_values.stages_table(measurements))
+    stages = mems_values.stages_table(measurements)
+    table = mems_values.side_by_side(stages)
     values = mems_values.largest_of_each(table[table["tier"] == "paper"])
     if values.empty:
         return style.empty_figure(title, style.NOTHING), values
     both = ("find intervals", "locate")
     printed = {part: _published_times(measurements, part, "published, GPU") for part in both}
     panels = [_method_panel(values[values["part"] == part], f"{part},\n{_TIME}", printed[part]) for part in both]
-    panels += _over_panels(table, {part: (part, _COLOURS[part]) for part in both})
-    return _against_lengths(panels, values, title)
+    panels += _over_panels(stages, {part: (part, _COLOURS[part]) for part in both})
+    return _against_lengths(measurements, panels, values, title)
 
 
 def figure_5(measurements: Measurements) -> style.Drawn:
     """Figure 5: the whole search."""
     title = "Figure 5: the whole search, on CPU and GPU"
-    table = mems_values.side_by_side(mems_values.stages_table(measurements))
+    stages = mems_values.stages_table(measurements)
+    table = mems_values.side_by_side(stages)
     values = mems_values.largest_of_each(table[table["part"] == "total"])
     if values.empty:
         return style.empty_figure(title, style.NOTHING), values
     panels = [_method_panel(values, _TIME)]
-    panels += _over_panels(table, {"total": ("paper tier", style.COLOURS["paper", "gpu"])})
-    return _against_lengths(panels, values, title)
+    panels += _over_panels(stages, {"total": ("paper tier, all of it", _COLOURS["locate"])})
+    return _against_lengths(measurements, panels, values, title)
 
 
 def kinds(measurements: Measurements) -> style.Drawn:
@@ -139,7 +155,7 @@ def kinds(measurements: Measurements) -> style.Drawn:
         _curve(values[values["kind"] == kind], "per_1000_bases", kind, colour) for kind, colour in colours.items()
     ]
     panel = points.Panel("matches in 1,000 bases", curves)
-    return _against_lengths([panel], values, title)
+    return _against_lengths(measurements, [panel], values, title)
 
 
 FIGURES: Mapping[str, Callable[[Measurements], style.Drawn]] = {
@@ -244,7 +260,8 @@ def _memory(measurements: Measurements) -> list[blocks.Block]:
     note = (
         "Section 4.1's index: the BWT in bins of 64, the suffix positions of every 7th row, the intervals of all "
         "strings of PRE_CALC_LEN bases. Published: for hg19, of 3.1 Gbp; the size of the intervals does not depend on "
-        "the genome, but on PRE_CALC_LEN: what is published stands beside a part with the paper's parameters alone."
+        "the genome, but on PRE_CALC_LEN: what is published stands beside a part with the paper's parameters alone. Its "
+        "512 MB are 2^29 bytes, 8 for each of 4^13 strings."
     )
     return [
         blocks.Heading("Memory of the paper's index"),

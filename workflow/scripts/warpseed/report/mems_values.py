@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
 from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
+from warpseed.report.tables import index_table
 from warpseed.report.words import format_bases, machine_label
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ __all__ = [
     "gpu_over_cpu",
     "kinds_table",
     "largest_of_each",
+    "genomes",
     "memory_table",
     "on_gpu",
+    "on_one_machine",
     "one_case",
     "published_times",
     "setting_words",
@@ -100,8 +103,7 @@ def stages_table(measurements: Measurements) -> pd.DataFrame:
 
 def one_case(table: pd.DataFrame) -> pd.DataFrame:
     """What was measured here, or else on the first reference machine, of the data set with most reads."""
-    own = table[table["source"] == "here"]
-    own = own if len(own) else _first_machine(table)
+    own = on_one_machine(table)
     return own[own["case"] == _largest(own)]
 
 
@@ -162,16 +164,33 @@ def gpu_over_cpu(table: pd.DataFrame) -> pd.DataFrame:
     return joined([found.iloc[:0], *(own[own["case"] == _largest(own)] for _, own in machines)])
 
 
-def describe(table: pd.DataFrame) -> str:
-    """Machines, data sets and sizes of a table, and on which devices, for a subtitle: a line a data set."""
+def on_one_machine(table: pd.DataFrame) -> pd.DataFrame:
+    """What was measured here, or else on the first reference machine."""
+    own = table[table["source"] == "here"]
+    return own if len(own) else _first_machine(table)
+
+
+def genomes(measurements: Measurements) -> dict[tuple[str, str], str]:
+    """How long the genome is that was searched, by source and machine: such as "genome 3.02 Gbp"."""
+    index = index_table(measurements)
+    return {
+        (row["source"], row["machine"]): f"genome {format_bases(float(row['bases']))}" for row in rows_of(index)[::-1]
+    }
+
+
+def describe(table: pd.DataFrame, genomes: Mapping[tuple[str, str], str]) -> str:
+    """Machines, data sets and sizes of a table, on which devices, and of what genome, for a subtitle: a line a data
+    set."""
     texts = []
     for (source, machine, case), own in table.groupby(["source", "machine", "case"], sort=False):
         first = rows_of(own)[0]
         bases = "" if math.isnan(first["bases"]) else f" ({format_bases(first['bases'])})"
         devices = " and ".join(dict.fromkeys(own["device"].str.upper())) if "device" in own else ""
         where = f" on {devices}" if devices else ""
+        genome = genomes.get((str(source), str(machine)), "")
         texts.append(
             f"{machine_label(str(source), str(machine))}: {case}, {how_many(first['queries'], 'read')}{bases}{where}"
+            + (f", {genome}" if genome else "")
         )
     return "\n".join(texts)
 
@@ -212,7 +231,7 @@ STATEMENT_COLUMNS = ["system", "printed", "statement", "published", "unit", "not
 
 
 def statements_table(measurements: Measurements) -> pd.DataFrame:
-    """What the paper's text says of Figures 3 to 5, and in a column a machine ours.
+    """What the paper's text says of Figures 3 to 5 and of two stages, and in a column a machine ours.
 
     Returns
     -------
@@ -223,6 +242,7 @@ def statements_table(measurements: Measurements) -> pd.DataFrame:
     places = {("here" if source == "here" else str(machine)): own
               for (source, machine), own in stages.groupby(["source", "machine"], sort=False)}  # fmt: skip
     rows = []
+    shares = _most_shares(measurements)
     bases = measurements.paper.queries * _BASES_A_READ
     published = measurements.published
     for row in rows_of(published[published["item"] == "stages"]):
@@ -230,9 +250,34 @@ def statements_table(measurements: Measurements) -> pd.DataFrame:
         at = "" if length is None else f", {length} bases or more"
         shared = {"system": row["system"], "printed": row["printed"], "statement": f"{row['metric']}{at}"}
         shared |= {"published": row["digits"], "unit": row["unit"], "note": row["note"]}
-        ours = {place: _stated(own, row["metric"], length, bases) for place, own in places.items()}
+        if row["metric"] in _STAGE_OF_SHARE:
+            ours = {place: shares.get(place, {}).get(row["metric"], math.nan) for place in places}
+        else:
+            ours = {place: _stated(own, row["metric"], length, bases) for place, own in places.items()}
         rows.append({**shared, **ours})
     return frame(rows, [*STATEMENT_COLUMNS, *places])
+
+
+_STAGE_OF_SHARE = {"share of pre-processing": "pack", "share of splitting": "split"}
+"""Stages that the paper's figures have no part for, and its text says less than 1 % of."""
+
+
+def _most_shares(measurements: Measurements) -> dict[str, dict[str, float]]:
+    """The most that each of these stages takes of all on one GPU, in per cent, by the column of its machine: over the
+    least lengths, of the data set with most reads."""
+    table = times(measurements, ["stages"])
+    own = table[(table["tier"] == "paper") & (table["device"] == "gpu") & (table["gpus"] == 1)]
+    found: dict[str, dict[str, float]] = {}
+    for (source, machine), group in own.groupby(["source", "machine"], sort=False):
+        group = group[group["case"] == _largest(group)]
+        seconds = group.pivot_table(index="parameters", columns="stage", values="median_s")
+        shares = {
+            share: float((seconds[stage] / seconds["total"]).max() * 100)
+            for share, stage in _STAGE_OF_SHARE.items()
+            if stage in seconds
+        }
+        found["here" if source == "here" else str(machine)] = shares
+    return found
 
 
 def _stated(own: pd.DataFrame, metric: str, length: str | None, bases: int) -> float:

@@ -42,6 +42,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8c8c8c")
 _VARIANT_COLOURS = {"naive": "#8c8c8c", "shuffle": "#0072B2", "efficient": "#0072B2", "queue": "#D55E00"}
 _VARIANT_WORDS = {"efficient": "transition-efficient", "queue": "with queues"}
 _STREAM = "bases of the stream"
+_FIGURE_37, _FIGURE_38 = 500_000, 100_000
+"""Bases of the thesis's streams."""
 _WHY = (
     "Shuffle over naive: the naive kernel visits all trie-nodes for each base, so the ratio grows with k and with the "
     "seed, whose length the thesis does not print. Occupancy: it falls by whole blocks, ours by one of three, and is "
@@ -62,17 +64,18 @@ def _where(row: Mapping[str, Any]) -> str:
     return f" ({row['machine']})" if row["source"] == "reference" else ""
 
 
-def _against_k(table: pd.DataFrame, column: str) -> list[points.Points]:
-    """A curve for each variant on each device; dashed on the CPU. Of several streams the longest is drawn."""
+def _against_k(table: pd.DataFrame, column: str, printed: int = 0) -> list[points.Points]:
+    """A curve for each variant on each device; dashed on the CPU. Of several streams that of `printed` bases is drawn, or
+    else the longest."""
     curves = []
     for (_, _, _, variant), own in table.groupby(["source", "machine", "device", "variant"], sort=False):
-        longest = values.longest_of_each_k(own).dropna(subset=[column])
-        if len(longest):
-            row = rows_of(longest)[0]
+        drawn = values.longest_of_each_k(own, printed).dropna(subset=[column])
+        if len(drawn):
+            row = rows_of(drawn)[0]
             name = f"{_words(str(variant))}, {row['device'].upper()}{_where(row)}"
             dashed = row["device"] == "cpu"
             curves.append(
-                points.Points(name, _VARIANT_COLOURS[str(variant)], list(longest["k"]), list(longest[column]), dashed)
+                points.Points(name, _VARIANT_COLOURS[str(variant)], list(drawn["k"]), list(drawn[column]), dashed)
             )
     return curves
 
@@ -89,24 +92,29 @@ class _Beside(NamedTuple):
 
 
 def _kernel_figure(
-    measurements: Measurements, item: str, sides: tuple[str, str], title: str, more: _Beside | None = None
+    measurements: Measurements,
+    item: str,
+    sides: tuple[str, str],
+    title: str,
+    more: _Beside | None = None,
+    printed: int = 0,
 ) -> style.Drawn:
     """Times of two kernels against k, and below what the thesis shows beside. The subtitle tells the streams that are
-    drawn, and not those that the table has, too."""
+    drawn, and not those that the table has, too. `printed`: bases of the thesis's stream."""
     table = values.variants_table(measurements, item)
     table = best_source(table[table["variant"].isin(list(sides)) & (table["stage"] == "kernel")])
     if table.empty:
         return style.empty_figure(title, style.NOTHING), table
-    shown = [points.Panel("ns a base", _against_k(table, "ns_per_base"))]
+    shown = [points.Panel("ns a base", _against_k(table, "ns_per_base", printed))]
     ratios = best_source(values.ratio_table(measurements, item, sides, "kernel").dropna(subset=["speedup"]))
     if len(ratios):
-        said = [(1000.0, 1000.0, "published: about 1,000 at worst")] if item == "exact_kernels" else []
-        over = _against_k(ratios, "speedup")
+        said = [(1000.0, 1000.0, "published: about 1,000 at most")] if item == "exact_kernels" else []
+        over = _against_k(ratios, "speedup", printed)
         shown.append(points.Panel(f"{_words(sides[1])}\nover {_words(sides[0])}", over, bands=said))
-    drawn = [values.longest_of_each_k(table)]
+    drawn = [values.longest_of_each_k(table, printed)]
     if more is not None:
         shown.append(more.panel)
-        drawn.append(values.longest_of_each_k(more.counted))
+        drawn.append(values.longest_of_each_k(more.counted, printed))
     figure = points.panels(shown, points.ticks(table["k"]), "k", title, values.describe(joined(drawn)), log_x=False)
     return figure, joined([table, ratios])
 
@@ -128,7 +136,7 @@ def figure_37(measurements: Measurements) -> style.Drawn:
         own = _less(measurements, _EFFICIENT, "accesses")
         if own.empty:
             return None
-        curves = _against_k(own, "less_percent")
+        curves = _against_k(own, "less_percent", _FIGURE_37)
         printed = measurements.published[measurements.published["metric"] == "fewer memory accesses"]
         marks = [
             (float(row["parameters"].partition("k=")[2]), row["value"], "published" if rank == 0 else "")
@@ -137,7 +145,7 @@ def figure_37(measurements: Measurements) -> style.Drawn:
         return _Beside(points.Panel("fewer memory\naccesses, %", curves, marks, above=True), own)
 
     title = "Figure 37: Levenshtein kernels, naive and transition-efficient"
-    return _kernel_figure(measurements, "edit_kernels", _EFFICIENT, title, saved())
+    return _kernel_figure(measurements, "edit_kernels", _EFFICIENT, title, saved(), _FIGURE_37)
 
 
 def figure_38(measurements: Measurements) -> style.Drawn:
@@ -147,14 +155,14 @@ def figure_38(measurements: Measurements) -> style.Drawn:
         own = _less(measurements, _QUEUES, "occupancy")
         if own.empty or (own["less_percent"] <= 0).any():
             return None
-        curves = _against_k(own, "less_percent")
-        return _Beside(points.Panel("occupancy\nlost, %", curves, bands=[(40.0, 50.0, "published")]), own)
+        curves = _against_k(own, "less_percent", _FIGURE_38)
+        return _Beside(points.Panel("occupancy\nlost, %", curves, bands=[(40.0, 50.0, "published: 40 to 50")]), own)
 
     title = "Figure 38: Levenshtein kernels, without and with queues"
     ratios = values.ratio_table(measurements, "edit_kernels", _QUEUES, "kernel")
     if ratios.empty and len(values.variants_table(measurements, "edit_kernels")):
         return style.empty_figure(title, style.NO_GPU), ratios
-    return _kernel_figure(measurements, "edit_kernels", _QUEUES, title, lost())
+    return _kernel_figure(measurements, "edit_kernels", _QUEUES, title, lost(), _FIGURE_38)
 
 
 def _structure_figure(
@@ -176,7 +184,7 @@ def _structure_figure(
 def figure_39a(measurements: Measurements) -> style.Drawn:
     """Figure 39a: building the HTB and the pointer tree."""
     title = "Figure 39a: HTB over pointer tree, construction"
-    return _structure_figure(measurements, "insert", title, [(1.0, 4.0, "published")])
+    return _structure_figure(measurements, "insert", title, [(1.0, 4.0, "published: 1 to 4")])
 
 
 def figure_39b(measurements: Measurements) -> style.Drawn:

@@ -311,10 +311,13 @@ def of_longest(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["length"] == table.groupby(["source", "machine"])["length"].transform("max")]
 
 
-def longest_of_each_k(table: pd.DataFrame) -> pd.DataFrame:
-    """Of each machine, device, variant and k the row of the longest stream, by k: what is drawn against k."""
+def longest_of_each_k(table: pd.DataFrame, printed: int = 0) -> pd.DataFrame:
+    """Of each machine, device, variant and k the row of the stream of `printed` bases, or else of the longest one, by k:
+    what is drawn against k."""
     known = ["source", "machine", "device", "variant", "k"]
-    return table.sort_values(["k", "length"], kind="stable").drop_duplicates(known, keep="last")
+    ranked = table.assign(is_printed=table["length"] == printed)
+    ranked = ranked.sort_values(["k", "is_printed", "length"], kind="stable").drop_duplicates(known, keep="last")
+    return ranked.drop(columns="is_printed")
 
 
 def on_one_device(table: pd.DataFrame) -> pd.DataFrame:
