@@ -136,7 +136,8 @@ def _draw_bars(axes: Axes, chart: Bars) -> None:
     for value, text in chart.points:
         x = len(chart.groups) - 0.42
         axes.plot(x, value, marker="D", ms=7, mfc="white", mec=style.INK, mew=1.4, ls="none", zorder=3)
-        axes.annotate(text, (x, value), (9, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
+        axes.annotate(text, (x, value), (9, 0), textcoords="offset points", va="center", fontsize=style.SMALL,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
     axes.tick_params(axis="y", which="minor", length=0)
     axes.set_xticks(range(len(chart.groups)), chart.groups)
     axes.set_xlim(-0.6, len(chart.groups) - 0.45 + 1.35 * bool(chart.points))

@@ -254,7 +254,10 @@ def figure_6(measurements: Measurements) -> style.Drawn:
         return style.empty_figure(title, style.NOTHING), values
     order = {stage: rank for rank, stage in enumerate(_STEPS)}
     values = values.iloc[sorted(range(len(values)), key=lambda i: order[values["stage"].iloc[i]])]
-    return charts.shares(values, title, tables.describe_sizes(measurements, values)), values
+    published = measurements.published[measurements.published["printed"] == "Figure 6"]
+    said = [f"{row['metric'].removeprefix('share: ')} about {row['digits']} %" for row in rows_of(published)]
+    subtitle = f"{tables.describe_sizes(measurements, values)}   ·   published: {', '.join(said)}"
+    return charts.shares(values, title, subtitle), values
 
 
 def figure_7(measurements: Measurements) -> style.Drawn:
