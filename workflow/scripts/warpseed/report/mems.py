@@ -75,8 +75,8 @@ def _published_times(measurements: Measurements, part: str, label: str) -> list[
 
 
 def _over_panels(table: pd.DataFrame, shown: Mapping[str, tuple[str, str]]) -> list[points.Panel]:
-    """How many times the GPU is as fast as all CPU threads, here or on a reference machine, which is named; none where no
-    reads were searched by both.
+    """How many times the GPU is as fast as all CPU threads, here or on a reference machine, which is named; none where
+    no reads were searched by both.
 
     Parameters
     ----------
@@ -260,8 +260,8 @@ def _memory(measurements: Measurements) -> list[blocks.Block]:
     note = (
         "Section 4.1's index: the BWT in bins of 64, the suffix positions of every 7th row, the intervals of all "
         "strings of PRE_CALC_LEN bases. Published: for hg19, of 3.1 Gbp; the size of the intervals does not depend on "
-        "the genome, but on PRE_CALC_LEN: what is published stands beside a part with the paper's parameters alone. Its "
-        "512 MB are 2^29 bytes, 8 for each of 4^13 strings."
+        "the genome, but on PRE_CALC_LEN: what is published stands beside a part with the paper's parameters alone. "
+        "Its 512 MB are 2^29 bytes, 8 for each of 4^13 strings."
     )
     return [
         blocks.Heading("Memory of the paper's index"),

@@ -65,8 +65,8 @@ def _where(row: Mapping[str, Any]) -> str:
 
 
 def _against_k(table: pd.DataFrame, column: str, printed: int = 0) -> list[points.Points]:
-    """A curve for each variant on each device; dashed on the CPU. Of several streams that of `printed` bases is drawn, or
-    else the longest."""
+    """A curve for each variant on each device; dashed on the CPU. Of several streams that of `printed` bases is drawn,
+    or else the longest."""
     curves = []
     for (_, _, _, variant), own in table.groupby(["source", "machine", "device", "variant"], sort=False):
         drawn = values.longest_of_each_k(own, printed).dropna(subset=[column])

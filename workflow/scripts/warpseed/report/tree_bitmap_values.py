@@ -312,8 +312,8 @@ def of_longest(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def longest_of_each_k(table: pd.DataFrame, printed: int = 0) -> pd.DataFrame:
-    """Of each machine, device, variant and k the row of the stream of `printed` bases, or else of the longest one, by k:
-    what is drawn against k."""
+    """Of each machine, device, variant and k the row of the stream of `printed` bases, or else of the longest one, by
+    k: what is drawn against k."""
     known = ["source", "machine", "device", "variant", "k"]
     ranked = table.assign(is_printed=table["length"] == printed)
     ranked = ranked.sort_values(["k", "is_printed", "length"], kind="stable").drop_duplicates(known, keep="last")
