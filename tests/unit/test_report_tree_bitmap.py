@@ -420,7 +420,7 @@ def test_labels_at_the_left_are_whole(tmp_path: Path, draw: Any) -> None:
     """Also of two lines, where numbers beside them are long."""
     rows = [{**row, "value": row["value"] / 1000} for row in stream_rows(True)]
     drawn, _ = draw("streams", loaded(tmp_path, rows))
-    assert any(label.get_text() == "100 k" for label in drawn.axes[0].get_yticklabels())
+    assert any(label.get_text() == "100 G" for label in drawn.axes[0].get_yticklabels())
     assert min(box.x0 for _, box in boxes(drawn)) >= 0
 
 
@@ -429,4 +429,4 @@ def test_each_k_of_many_lengths_has_a_panel(tmp_path: Path, draw: Any) -> None:
     rows = [row | {"parameters": row["parameters"].replace("k=15", "k=31")} for row in stream_rows(False, (10, 1000))]
     rows += [row | {"parameters": row["parameters"].replace("k=15", "k=3")} for row in stream_rows(False, [1000])]
     drawn, _ = draw("streams", loaded(tmp_path, [*stream_rows(False, (10, 100, 1000)), *rows]))
-    assert [axes.get_ylabel() for axes in drawn.axes] == ["k = 15\nMbases/s", "k = 31\nMbases/s"]
+    assert [axes.get_ylabel() for axes in drawn.axes] == ["k = 15\nbases a second", "k = 31\nbases a second"]

@@ -212,7 +212,7 @@ def streams(measurements: Measurements) -> style.Drawn:
     # Of most k there may be one length alone; of some there may be one or two more than of others.
     lengths_of = table.groupby("k")["length"].transform("nunique")
     shown = [
-        points.Panel(f"k = {k}\nMbases/s", _stream_curves(own))
+        points.Panel(f"k = {k}\nbases a second", _stream_curves(own))
         for k, own in table[2 * lengths_of > lengths_of.max()].groupby("k")
     ]
     lengths = sorted(set(table["length"]))
@@ -242,7 +242,7 @@ def _stream_curves(table: pd.DataFrame) -> list[points.Points]:
         colour = {"end_to_end": style.COLOURS["fast", str(device)], "on_device": "#0072B2", "floor": style.GREY}
         ordered = own.sort_values("length")
         dashed = scope == "floor" or (device == "cpu" and row["threads"] == 1)
-        x, y = list(ordered["length"]), list(ordered["bases_per_s"] / 1e6)
+        x, y = list(ordered["length"]), list(ordered["bases_per_s"])
         curves.append(points.Points(f"{words[str(scope)]}{_where(row)}", colour[str(scope)], x, y, dashed))
     return curves
 
