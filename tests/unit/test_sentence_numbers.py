@@ -130,6 +130,9 @@ def test_reads_that_yara_leaves_out() -> None:
     for case, number in zip(("r100", "r100_two_edits"), told, strict=True):
         assert {f"{sides[case, tool]:,}" for tool in ("razers3", "warpseed")} == {number}
         assert sides[case, "razers3"] - sides[case, "yara"] == 1
+    reads = [records.loc[records["case"] == case, "queries"].iloc[0] for case in ("r100", "r100_two_edits")]
+    told = said(README, "more bases ({}; with two edits those of 100 to 149, {}), the rest as above")
+    assert told == [f"{count:,}" for count in reads]
 
 
 @pytest.mark.parametrize(
@@ -222,6 +225,10 @@ def test_how_many_times_as_fast_matches_are() -> None:
 
     told = said(MEMS, "on the simulated reads `maximal` is {} times as fast with the index open, {} as a process.")
     assert told == places(*times("intel-xeon-mems", "maximal", "mummer"), digits=0)
+    sides = totals_of_matches("amd-epyc-mems")
+    pairs = [sides["maximal", "maximal", tool, at] for at in ("total", "process") for tool in ("warpseed", "mummer4")]
+    told = said(README, "of simulated reads {} s against {} with the index open, {} against {} as processes")
+    assert [float(number) for number in told] == figures(*pairs, digits=3)
     simulated, real = (times(f"amd-epyc-mems{of}", "maximal", "mummer4") for of in ("", "-nanopore"))
     sentence = (
         "So `maximal` is {} times as fast as MUMmer 4 on the simulated reads and {} times on the real ones with the "
@@ -250,6 +257,10 @@ def test_bases_of_long_reads() -> None:
         own = records[(records["item"] == "reads") & (records["case"] == case)].set_index("metric")
         return own.loc["count", "value"], own.loc["longest", "value"], own["queries"].iloc[0]
 
+    records = records_of("intel-xeon-mems", "mems")
+    for kind, line in (("super", "| super, beside bwa fastmap 0.7.17 | {} |"), ("maximal", "mummer 3.23 | {} |")):
+        [matches] = set(records.loc[(records["item"] == kind) & (records["metric"] == "time"), "results"])
+        assert said(README, line) == [f"{matches:,}"]
     count, longest, reads = bases("intel-xeon-mems")
     told = said(README, "E. coli, {} simulated reads of pieces of")
     assert told == [f"{reads:,}"]
