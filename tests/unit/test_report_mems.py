@@ -14,7 +14,7 @@ from made_up_records import ROOT, load
 from page_reader import read_page
 from warpseed.fm_index.binned import PAPER_PARAMETERS
 from warpseed.report import mems, mems_values
-from warpseed.report.measurements import Measurements, load_measurements
+from warpseed.report.measurements import Measurements, load_measurements, published_band
 from warpseed.report.page import write_page
 from warpseed.report.papers import read_paper
 
@@ -197,13 +197,26 @@ def test_a_reference_machines_gpu_over_its_cpu_is_drawn_where_no_gpu_is_here(tmp
     rows, there = local_rows(gpu=False), [row | {"machine": "big"} for row in local_rows()]
     both = load(tmp_path, rows, there, published=[PUBLISHED], papers=[PAPER]).of("mems")
     for name, panels, band in (("figure_4", 3, "published: locate, 7 to 9"), ("figure_5", 2, "published: 7 to 9")):
-        drawn, _ = draw(name, both)
+        drawn, values = draw(name, both)
         assert len(drawn.axes) == panels
+        assert set(values["speedup"].dropna()) == {line for axes in drawn.axes[-1:] for curve in axes.lines
+                                                   for line in curve.get_ydata()}  # fmt: skip
         (legend,) = drawn.legends
         named = [text.get_text() for text in legend.get_texts()]
         text = words(drawn).replace("\n", " ")
         assert "GPU over 2 CPU threads, 100 reads" in text and band in text
         assert any(label.startswith(("locate (", "paper tier, all of it (")) for label in named)
+
+
+def test_bands_and_words_are_what_is_published(tmp_path: Path, draw: Any) -> None:
+    """Of a table of published values in which one says otherwise, the figure does, too."""
+    printed = PUBLISHED.read_text(encoding="utf-8")
+    other = tmp_path / "mems.tsv"
+    other.write_text(re.sub(r"(most speedup of locate\t)9", r"\g<1>23", printed), encoding="utf-8")
+    measured = load(tmp_path, local_rows(), published=[other], papers=[PAPER]).of("mems")
+    assert published_band(measured, "speedup of locate", "locate, ") == [(7, 23, "published: locate, 7 to 23")]
+    assert published_band(measured, "speedup of nothing") == []
+    assert "published: locate, 7 to 23" in words(draw("figure_4", measured)[0])
 
 
 def test_what_figures_draw(measured: Measurements, draw: Any) -> None:

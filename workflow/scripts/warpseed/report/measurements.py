@@ -42,6 +42,7 @@ __all__ = [
     "headline",
     "joined",
     "load_measurements",
+    "published_band",
     "published_of",
     "rows_of",
     "speedups",
@@ -257,6 +258,20 @@ def published_of(measurements: Measurements, item: str, case: str, parameters: s
 def _covers(parameters: str, stated: str) -> bool:
     """Whether a measured case has every parameter that the paper states."""
     return split_parameters(stated).items() <= split_parameters(parameters).items()
+
+
+def published_band(measurements: Measurements, what: str, name: str = "") -> list[tuple[float, float, str]]:
+    """From where to where the paper's text has something, "least `what`" and "most `what`" in what is published, as a
+    figure's band with its label, in which `name` stands before the numbers: none where it has neither."""
+    own = measurements.published
+    printed = {bound: rows_of(own[own["metric"] == f"{bound} {what}"]) for bound in ("least", "most")}
+    if not printed["most"]:
+        return []
+    [most] = printed["most"]
+    if not printed["least"]:
+        return [(most["value"], most["value"], f"published: {name}about {most['value']:,.0f} at most")]
+    [least] = printed["least"]
+    return [(least["value"], most["value"], f"published: {name}{least['digits']} to {most['digits']}")]
 
 
 def cases_of(measurements: Measurements, item: str) -> list[tuple[str, str]]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
 from warpseed.report import blocks, building, mems_values, parts, points, style, tables
-from warpseed.report.measurements import Measurements, rows_of
+from warpseed.report.measurements import Measurements, joined, published_band, rows_of
 from warpseed.report.measurements import speedups as speedups_within
-from warpseed.report.mems_values import GPU_OVER_CPU, PARTS, SIZES
+from warpseed.report.mems_values import PARTS, SIZES
 from warpseed.report.words import format_bytes, format_number, format_seconds, machine_label, method_of
 
 if TYPE_CHECKING:
@@ -47,11 +47,16 @@ def speedups(measurements: Measurements) -> pd.DataFrame:
 
 
 def _against_lengths(
-    measurements: Measurements, panels: list[points.Panel], values: pd.DataFrame, title: str
+    measurements: Measurements,
+    panels: list[points.Panel],
+    values: pd.DataFrame,
+    title: str,
+    beside: Sequence[pd.DataFrame] = (),
 ) -> style.Drawn:
+    """A figure of panels; the subtitle tells of `values`, and what is drawn `beside` them is in the file, too."""
     ticks = points.ticks(values["min_length"])
     subtitle = mems_values.describe(values, mems_values.genomes(measurements))
-    return points.panels(panels, ticks, _X, title, subtitle, log_x=False), values
+    return points.panels(panels, ticks, _X, title, subtitle, log_x=False), joined([values, *beside])
 
 
 def _method_panel(values: pd.DataFrame, label: str, printed: Sequence[tuple[float, float, str]] = ()) -> points.Panel:
@@ -74,16 +79,21 @@ def _published_times(measurements: Measurements, part: str, label: str) -> list[
     ]
 
 
-def _over_panels(table: pd.DataFrame, shown: Mapping[str, tuple[str, str]]) -> list[points.Panel]:
-    """How many times the GPU is as fast as all CPU threads, here or on a reference machine, which is named; none where
-    no reads were searched by both.
+def _over(stages: pd.DataFrame, shown: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
+    """How many times the GPU is as fast as all CPU threads in these parts, here or on a reference machine."""
+    over = mems_values.on_one_machine(mems_values.gpu_over_cpu(stages))
+    return over[over["part"].isin(list(shown))]
+
+
+def _over_panels(
+    measurements: Measurements, over: pd.DataFrame, shown: Mapping[str, tuple[str, str]]
+) -> list[points.Panel]:
+    """A panel of what `_over` has, in which a reference machine is named; none where no reads were searched by both.
 
     Parameters
     ----------
     shown : of each part of the search that has a curve its label and colour
     """
-    over = mems_values.on_one_machine(mems_values.gpu_over_cpu(table))
-    over = over[over["part"].isin(list(shown))]
     if over.empty:
         return []
     first, known = rows_of(over)[0], set(over["part"])
@@ -95,9 +105,8 @@ def _over_panels(table: pd.DataFrame, shown: Mapping[str, tuple[str, str]]) -> l
     ]
     bands = []
     for part in shown:
-        low, high = GPU_OVER_CPU[part]
-        name = "" if part == "total" else f"{part}, "
-        bands.append((low, high, f"published: {name}{low} to {high}"))
+        of, name = ("", "") if part == "total" else (f" of {part}", f"{part}, ")
+        bands += published_band(measurements, f"speedup{of}", name)
     label = f"GPU over {how_many(first['threads'], 'CPU thread')},\n{how_many(over['queries'].max(), 'read')}"
     return [points.Panel(label, curves, bands=bands)]
 
@@ -127,8 +136,10 @@ def figure_4(measurements: Measurements) -> style.Drawn:
     both = ("find intervals", "locate")
     printed = {part: _published_times(measurements, part, "published, GPU") for part in both}
     panels = [_method_panel(values[values["part"] == part], f"{part},\n{_TIME}", printed[part]) for part in both]
-    panels += _over_panels(stages, {part: (part, _COLOURS[part]) for part in both})
-    return _against_lengths(measurements, panels, values, title)
+    shown = {part: (part, _COLOURS[part]) for part in both}
+    over = _over(stages, shown)
+    panels += _over_panels(measurements, over, shown)
+    return _against_lengths(measurements, panels, values, title, [over])
 
 
 def figure_5(measurements: Measurements) -> style.Drawn:
@@ -140,8 +151,10 @@ def figure_5(measurements: Measurements) -> style.Drawn:
     if values.empty:
         return style.empty_figure(title, style.NOTHING), values
     panels = [_method_panel(values, _TIME)]
-    panels += _over_panels(stages, {"total": ("paper tier, all of it", _COLOURS["locate"])})
-    return _against_lengths(measurements, panels, values, title)
+    shown = {"total": ("paper tier, all of it", _COLOURS["locate"])}
+    over = _over(stages, shown)
+    panels += _over_panels(measurements, over, shown)
+    return _against_lengths(measurements, panels, values, title, [over])
 
 
 def kinds(measurements: Measurements) -> style.Drawn:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "GPU_OVER_CPU",
     "PAPERS_SETTINGS",
     "PARTS",
     "SIZES",
@@ -52,8 +51,6 @@ _PART_OF = {
     "host_to_device": "copies",
     "device_to_host": "copies",
 }
-GPU_OVER_CPU = {"find intervals": (2, 3), "locate": (7, 9), "total": (7, 9)}
-"""What the paper's text says of its GPU over 24 CPU threads: from so many times to so many."""
 _BASES_A_READ = 7000
 _METHOD = ["source", "machine", "case", "tier", "device", "gpus", "threads"]
 _STAGE_COLUMNS = ["system", *_METHOD, "tool", "min_length", "part", "seconds", "queries", "bases", "ns_per_base"]

@@ -228,16 +228,20 @@ def figure_5(measurements: Measurements) -> style.Drawn:
     ticks = [(float(n), str(n)) for n in (1, 2, 4, 8, 16, 32, 64, 128) if not most / 1.4 <= n <= most * 1.4]
     panels = [points.Panel("results a read", kept, found), points.Panel("bytes a read", memory, sizes)]
     drawn = points.panels(
-        panels, sorted([*ticks, (float(most), f"all\n({most})")]), "slots a read (max hits)", title, _read_sizes(own)
+        panels,
+        sorted([*ticks, (float(most), f"all\n({most})")]),
+        "slots a read (max hits)",
+        title,
+        _read_sizes(own, measurements.paper.queries),
     )
     return drawn, joined([own, table[table["published"].astype(bool)]])
 
 
-def _read_sizes(own: pd.DataFrame) -> str:
+def _read_sizes(own: pd.DataFrame, queries: int) -> str:
     first = rows_of(own)[0]
     cases = own.drop_duplicates("case")
     counts = ", ".join(f"{row['case']} has {how_many(row['reads'], 'read')}" for row in rows_of(cases))
-    return f"{machine_label(first['source'], first['machine'])}: {counts}; published: 2,000,000 reads"
+    return f"{machine_label(first['source'], first['machine'])}: {counts}; published: {queries:,} reads"
 
 
 _STEPS = (
@@ -281,7 +285,9 @@ def figure_7(measurements: Measurements) -> style.Drawn:
     ]
     sizes = sorted(set(values["block"]))
     panel = points.Panel("kernel, microseconds a read", curves, [(*place, "published") for place in best])
-    subtitle = tables.describe_sizes(measurements, values) + "   ·   published: 2,000,000 reads, about 30 s"
+    theirs = "".join(f", about {row['digits']} {row['unit']}" for row in rows_of(published))
+    sizes_said = tables.describe_sizes(measurements, values)
+    subtitle = f"{sizes_said}   ·   published: {measurements.paper.queries:,} reads{theirs}"
     return points.panels([panel], [(float(n), str(n)) for n in sizes], "threads a block", title, subtitle), values
 
 

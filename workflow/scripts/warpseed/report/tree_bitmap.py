@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from warpseed.report import blocks, parts, points, style, tables
 from warpseed.report import tree_bitmap_values as values
 from warpseed.report.charts import best_source, one_source
-from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
+from warpseed.report.measurements import Measurements, frame, joined, published_band, rows_of, times
 from warpseed.report.measurements import speedups as speedups_within
 from warpseed.report.tree_bitmap_runs import WORK, run_lines
 from warpseed.report.words import (
@@ -108,7 +108,7 @@ def _kernel_figure(
     shown = [points.Panel("ns a base", _against_k(table, "ns_per_base", printed))]
     ratios = best_source(values.ratio_table(measurements, item, sides, "kernel").dropna(subset=["speedup"]))
     if len(ratios):
-        said = [(1000.0, 1000.0, "published: about 1,000 at most")] if item == "exact_kernels" else []
+        said = published_band(measurements, f"speedup of {sides[1]} over {sides[0]}")
         over = _against_k(ratios, "speedup", printed)
         shown.append(points.Panel(f"{_words(sides[1])}\nover {_words(sides[0])}", over, bands=said))
     drawn = [values.longest_of_each_k(table, printed)]
@@ -156,7 +156,12 @@ def figure_38(measurements: Measurements) -> style.Drawn:
         if own.empty or (own["less_percent"] <= 0).any():
             return None
         curves = _against_k(own, "less_percent", _FIGURE_38)
-        return _Beside(points.Panel("occupancy\nlost, %", curves, bands=[(40.0, 50.0, "published: 40 to 50")]), own)
+        return _Beside(
+            points.Panel(
+                "occupancy\nlost, %", curves, bands=published_band(measurements, "occupancy lost with queues")
+            ),
+            own,
+        )
 
     title = "Figure 38: Levenshtein kernels, without and with queues"
     ratios = values.ratio_table(measurements, "edit_kernels", _QUEUES, "kernel")
@@ -184,7 +189,7 @@ def _structure_figure(
 def figure_39a(measurements: Measurements) -> style.Drawn:
     """Figure 39a: building the HTB and the pointer tree."""
     title = "Figure 39a: HTB over pointer tree, construction"
-    return _structure_figure(measurements, "insert", title, [(1.0, 4.0, "published: 1 to 4")])
+    return _structure_figure(measurements, "insert", title, published_band(measurements, "speedup of construction"))
 
 
 def figure_39b(measurements: Measurements) -> style.Drawn:

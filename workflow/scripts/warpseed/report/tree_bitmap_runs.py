@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warpseed.report import style, timelines
 from warpseed.report.measurements import Measurements, rows_of
@@ -28,7 +28,8 @@ WORK = {
 _OF_STREAMS = ("host_to_device", "kernel", "device_to_host")
 """Kinds of work that a CUDA stream does; the others are the host's."""
 _NAMES = {"one_trie": "CPU alone", "serial": "serial", "concurrent": "concurrent"}
-_PRINTED_TOTALS = {"serial": "3.4 s", "one_trie": "1.55 s", "concurrent": "2.9 s"}
+_METRICS = {"one_trie": "total of the CPU alone", "serial": "total of serial", "concurrent": "total of concurrent"}
+"""What the thesis prints of each version, by its name in what is published."""
 _PRINTED_SIZES = (15, 1_000_000, 100_000)
 """k, bases and a chunk's bases, of the thesis."""
 
@@ -53,13 +54,19 @@ def run_lines(measurements: Measurements, versions: Sequence[str], title: str) -
         device = "" if version == "one_trie" else f", {str(own['device'].iloc[0]).upper()}"
         total = format_seconds(float(own["end"].max()))
         lanes = _lanes(own, by_stream=version == "concurrent")
-        shown.append(timelines.Run(f"{_NAMES[version]}{device}: {total}; {printed}: {_PRINTED_TOTALS[version]}", lanes))
+        theirs = "".join(f"; {printed}: {row['digits']} {row['unit']}" for row in _printed(measurements, version))
+        shown.append(timelines.Run(f"{_NAMES[version]}{device}: {total}{theirs}", lanes))
         if (window := _last_turn(own)) is not None:
             title_of_turn = f"the last chunk's copies and kernel, from {format_seconds(window[0])} on"
             shown.append(timelines.Run(title_of_turn, _within(lanes, window), window))
     place = machine_label(first["source"], first["machine"])
     same = ", as published" if sizes == _PRINTED_SIZES else f"\npublished: {_size(*_PRINTED_SIZES)}"
     return timelines.timelines(shown, title, f"{place}: {_size(*sizes)}{same}"), events
+
+
+def _printed(measurements: Measurements, version: str) -> list[dict[str, Any]]:
+    """The row of what the thesis prints as the total of a version."""
+    return rows_of(measurements.published[measurements.published["metric"] == _METRICS[version]])
 
 
 def _of_one_stream(events: pd.DataFrame, versions: Sequence[str]) -> pd.DataFrame:
