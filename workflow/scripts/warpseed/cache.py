@@ -22,8 +22,11 @@ def on_first_compilation(tell: Callable[[], None]) -> None:
 
 def tell_of_compilation() -> None:
     """Say that something is compiled now, to whoever asked to be told and was not."""
-    while _to_tell:
-        _to_tell.pop()()
+    try:
+        tell = _to_tell.pop()
+    except IndexError:  # nobody asked, or another thread has told them
+        return
+    tell()
 
 
 @cache
