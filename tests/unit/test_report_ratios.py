@@ -50,6 +50,25 @@ def test_what_the_paper_says_of_table_1_stands_beside_ours(tmp_path: Path) -> No
     assert "GPU vs 1 core, mean speedup 9.5 x 12.5 x" in page(tmp_path, rows)
 
 
+def test_the_papers_four_cores_stand_beside_print_where_a_machine_has_more(tmp_path: Path) -> None:
+    """A GPU ten times as fast as one core, four cores three times, and sixteen cores, which print has none of."""
+    rows = change(local_rows(gpu=True), {"device": "cpu", "threads": 2}, threads=16)
+    rows += [
+        row | {"threads": 4, "value": row["value"] / 3}
+        for row in rows
+        if row.get("device") == "cpu" and row["threads"] == 1 and row["item"] in ("whole", "search")
+    ]
+    measurements = load(tmp_path, rows).of("kmer_seeds")
+    table = kmer_seeds.statements_table(measurements)
+    assert table["here"].tolist() == pytest.approx([10.0, 10.0, 10 / 3, 10 / 3])
+    over = kmer_seeds.speedups(measurements)
+    drawn = over[(over["item"] == "locate_on_cpu") & (over["case"] == "S30")]
+    assert drawn["numerator_threads"].tolist() == [1, 4, 16]
+    first = page(tmp_path, rows).partition("Table I: ")[2].partition("S15: ")[0]
+    assert "here: paper tier, n = 4" in first and "here: ratio to the paper, n = 4" in first
+    assert "here: fast tier, n = 4" not in first and "ratio to the paper, n = 16" not in first
+
+
 def with_a_slow_repeat(factor: float) -> list[dict[str, Any]]:
     """Of bowtie on one thread the last repeat of one case takes `factor` times as long as the first."""
     where = {"item": "whole", "case": "S30", "tool": "bowtie", "threads": 1, "stage": "total"}

@@ -328,16 +328,26 @@ def _ends(methods: Iterable[Method]) -> list[int]:
     return sorted({threads[0], threads[-1]}) if threads else []
 
 
-def _pairs(methods: Iterable[Method]) -> list[tuple[str, Method, Method]]:
+def _printed_threads(paper: Paper) -> set[int]:
+    return {method["threads"] for method in paper.methods.values() if "threads" in method}
+
+
+def _beside_gpus(methods: Iterable[Method], printed: set[int]) -> list[int]:
+    """The numbers of CPU threads that GPUs are put beside: fewest, most, and those that the paper prints."""
+    known = list(methods)
+    return sorted({*_ends(known), *(m.threads for m in known if m.device == "cpu" and m.threads in printed)})
+
+
+def _pairs(methods: Iterable[Method], printed: set[int]) -> list[tuple[str, Method, Method]]:
     """(comparison, numerator, denominator) of every speedup worth printing among the methods of one case."""
     known = dict.fromkeys(methods)
     threads = sorted({method.threads for method in known if method.device == "cpu"})
     gpus = sorted({method.gpus for method in known if method.device == "gpu"})
-    ends = _ends(known)
+    ends, beside = _ends(known), _beside_gpus(known, printed)
     pairs = []
     for tier in ("paper", "fast"):
         cpu = {t: Method("warpseed", tier, "cpu", 0, t) for t in threads}
-        pairs += [("gpu_over_cpu", cpu[t], Method("warpseed", tier, "gpu", n, 0)) for n in gpus for t in ends]
+        pairs += [("gpu_over_cpu", cpu[t], Method("warpseed", tier, "gpu", n, 0)) for n in gpus for t in beside]
         pairs += [("threads", cpu[ends[0]], cpu[t]) for t in threads[1:]]
         pairs += [
             ("gpus", Method("warpseed", tier, "gpu", gpus[0], 0), Method("warpseed", tier, "gpu", n, 0))
@@ -383,19 +393,19 @@ def speedups(measurements: Measurements, items: Iterable[str]) -> pd.DataFrame:
         numerator_s / denominator_s, or NaN with `status` "results differ", "results not checked" or, beside a peer,
         "repeats differ".
     """
-    table = times(measurements, items)
+    table, printed = times(measurements, items), _printed_threads(measurements.paper)
     rows = []
     for scope, part in (("index_open", headline(table)), ("process", table[table["stage"] == "process"])):
         for _, group in part.groupby(_CASE, sort=False):
             methods = by_method(group)
-            for comparison, top, bottom in _pairs(methods):
+            for comparison, top, bottom in _pairs(methods, printed):
                 if scope == "index_open" or comparison not in ("threads", "gpus"):
                     rows.append(_speedup_row(comparison, scope, methods[top], methods[bottom]))
     return frame(rows, SPEEDUP_COLUMNS)
 
 
 def cross_speedups(measurements: Measurements, item: str, cpu_item: str, tier: str) -> pd.DataFrame:
-    """One item's GPU run over another item's CPU runs in the same case, with fewest and with most threads.
+    """One item's GPU run over another item's CPU runs in the same case, with fewest threads, most, and the paper's.
 
     Returns
     -------
@@ -409,7 +419,7 @@ def cross_speedups(measurements: Measurements, item: str, cpu_item: str, tier: s
         cpu = {m: row for m, row in by_method(group[group["item"] == cpu_item]).items() if m.device == "cpu"}
         own = [method for method in cpu if (method.tool, method.tier) == ("warpseed", tier)]
         for bottom in sorted(m for m in gpu if (m.tool, m.tier) == ("warpseed", tier)):
-            for threads in _ends(own):
+            for threads in _beside_gpus(own, _printed_threads(measurements.paper)):
                 top = cpu[Method("warpseed", tier, "cpu", 0, threads)]
                 rows.append(_speedup_row("gpu_over_cpu", "index_open", top, gpu[bottom]))
     return frame(rows, SPEEDUP_COLUMNS)

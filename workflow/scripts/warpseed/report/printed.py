@@ -122,9 +122,14 @@ def _machine_rows(measurements: Measurements, group: pd.DataFrame, speedups: pd.
             over_cells = [shown_speedup(over.get((gpus, threads))) for threads in ends]
             rows.append(Row([Cell(shown, none), queries, *cells, _time_cell(gpu.get(gpus)), *over_cells]))
         if tool == "warpseed" and tier == "paper":
+            printed = _printed_cores(measurements)
+            as_printed_n = f", n = {printed}" if printed in cpu and printed not in ends else ""
+            if as_printed_n:  # the CPU's threads of the paper, neither one nor all of this machine
+                more = [_time_cell(cpu[printed]), Cell(""), Cell(""), shown_speedup(over.get((1, printed)))]
+                rows.append(Row([Cell(f"{place}: {name}{as_printed_n}", none), queries, Cell(""), *more]))
             ratios = _ratio_cells(measurements, cpu, gpu, over)
             if any(cell.text for cell in ratios):
-                rows.append(Row([Cell(f"{place}: ratio to the paper"), Cell(""), *ratios], "ratio"))
+                rows.append(Row([Cell(f"{place}: ratio to the paper{as_printed_n}"), Cell(""), *ratios], "ratio"))
     return rows
 
 
@@ -141,9 +146,8 @@ def _ratio_cells(
     gpu: Mapping[int, Mapping[str, Any]],
     over: Mapping[tuple[int, int], Mapping[str, Any]],
 ) -> list[Cell]:
-    """Ratios of the paper tier to the paper: times for 1 core, its n cores and the GPU, then the two speedups."""
-    methods = measurements.paper.methods.values()
-    cores = max((method.get("threads", 1) for method in methods if "gpus" not in method), default=1)
+    """Ratios of the paper tier to the paper: times for 1 core, the paper's n and the GPU, then the two speedups."""
+    cores = _printed_cores(measurements)
     timed = [cpu.get(1), cpu.get(cores) if cores > 1 else None, gpu.get(1)]
     cells = [Cell(format_number(row["published_over_measured"]) if row else "") for row in timed]
     for threads in (1, cores):
@@ -151,6 +155,12 @@ def _ratio_cells(
         published = _published_speedup(measurements, row, threads) if row and row["status"] == "ok" else None
         cells.append(Cell(format_number(row["speedup"] / published) if row and published else ""))
     return cells
+
+
+def _printed_cores(measurements: Measurements) -> int:
+    """The most CPU threads that the paper prints anything of."""
+    methods = measurements.paper.methods.values()
+    return max((method.get("threads", 1) for method in methods if "gpus" not in method), default=1)
 
 
 def _published_speedup(measurements: Measurements, row: Mapping[str, Any], threads: int) -> float | None:

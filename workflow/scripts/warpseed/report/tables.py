@@ -166,7 +166,7 @@ def _wide_cells(prefix: str, group: pd.DataFrame) -> dict[str, Any]:
 
 
 def published_rest(measurements: Measurements) -> pd.DataFrame:
-    """Published values of items that we do not measure, such as those in a paper's text: shown, not compared."""
+    """Published values of items that we do not measure, such as those in a paper's text."""
     published = measurements.published
     return published[~published["item"].isin(list(measurements.paper.items))].reset_index(drop=True)
 
