@@ -22,6 +22,7 @@ from made_up_gpu import CUDADriverError, make_up
 from numba.cuda.api_util import prepare_shape_strides_dtype
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from warpseed.compute import gpu, gpu_compiler, objects
+from warpseed.compute.first_compilation import on_first_compilation
 
 
 @pytest.fixture
@@ -95,6 +96,15 @@ def kernel_of(name: str = "elsewhere.kernel") -> gpu.Kernel:
 class Both(NamedTuple):
     one: Any
     other: Any
+
+
+def test_whoever_asked_is_told_once_that_kernels_are_compiled(driver: SimpleNamespace) -> None:
+    told: list[str] = []
+    on_first_compilation(lambda: told.append("compiling"))
+    driver.words = 1
+    for name in ("elsewhere.kernel", "elsewhere.other"):
+        gpu.launch(kernel_of(name), 1, 128, 5)
+    assert len(driver.launched) == 2 and told == ["compiling"]
 
 
 def test_the_driver_is_handed_the_words_of_each_argument(driver: SimpleNamespace) -> None:

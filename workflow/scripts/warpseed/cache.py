@@ -1,4 +1,4 @@
-"""Where compiled code is kept, a folder for each state of the library's sources, and who is told of compiling."""
+"""Where compiled code is kept: a folder for each state of the library's sources."""
 
 from __future__ import annotations
 
@@ -7,26 +7,9 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
 from functools import cache
 
-__all__ = ["choose_cache_folder", "digest_of_sources", "on_first_compilation", "tell_of_compilation"]
-
-_to_tell: list[Callable[[], None]] = []
-
-
-def on_first_compilation(tell: Callable[[], None]) -> None:
-    """Have `tell` called once, before this process compiles what no earlier one has kept."""
-    _to_tell[:] = [tell]
-
-
-def tell_of_compilation() -> None:
-    """Say that something is compiled now, to whoever asked to be told and was not."""
-    try:
-        tell = _to_tell.pop()
-    except IndexError:  # nobody asked, or another thread has told them
-        return
-    tell()
+__all__ = ["choose_cache_folder", "digest_of_sources"]
 
 
 @cache

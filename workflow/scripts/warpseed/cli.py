@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from warpseed.cache import on_first_compilation
+from warpseed.compute.first_compilation import on_first_compilation
 from warpseed.compute.machine import return_what_is_freed, usable_cores
 from warpseed.errors import InputError, explain, how_many, say
 from warpseed.version import __version__

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.cache import tell_of_compilation
 from warpseed.compute import objects
 from warpseed.compute.arguments import letter_of, take
+from warpseed.compute.first_compilation import tell_of_compilation
 
 __all__ = [
     "Compiled",

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from warpseed.cache import tell_of_compilation
 from warpseed.compute import objects
 from warpseed.compute.arguments import kernel_runner, take
+from warpseed.compute.first_compilation import tell_of_compilation
 from warpseed.compute.waits import wait_for_all
 from warpseed.errors import DeviceError, MemoryLimitError, WarpseedError
 

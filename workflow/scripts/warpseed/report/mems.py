@@ -55,7 +55,7 @@ def _against_lengths(
 ) -> style.Drawn:
     """A figure of panels; the subtitle tells of `values`, and what is drawn `beside` them is in the file, too."""
     ticks = points.ticks(values["min_length"])
-    subtitle = mems_values.describe(values, mems_values.genomes(measurements))
+    subtitle = mems_values.describe(values, building.genomes(measurements))
     return points.panels(panels, ticks, _X, title, subtitle, log_x=False), joined([values, *beside])
 
 

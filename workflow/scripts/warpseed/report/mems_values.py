@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from warpseed.errors import how_many
 from warpseed.measure.records import split_parameters
 from warpseed.report.measurements import Measurements, frame, joined, rows_of, times
-from warpseed.report.tables import index_table
 from warpseed.report.words import format_bases, machine_label
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from warpseed.report.building import Genome
 
 __all__ = [
     "PAPERS_SETTINGS",
@@ -28,7 +29,6 @@ __all__ = [
     "gpu_over_cpu",
     "kinds_table",
     "largest_of_each",
-    "genomes",
     "memory_table",
     "on_gpu",
     "on_one_machine",
@@ -167,15 +167,7 @@ def on_one_machine(table: pd.DataFrame) -> pd.DataFrame:
     return own if len(own) else _first_machine(table)
 
 
-def genomes(measurements: Measurements) -> dict[tuple[str, str], str]:
-    """How long the genome is that was searched, by source and machine: such as "genome 3.02 Gbp"."""
-    index = index_table(measurements)
-    return {
-        (row["source"], row["machine"]): f"genome {format_bases(float(row['bases']))}" for row in rows_of(index)[::-1]
-    }
-
-
-def describe(table: pd.DataFrame, genomes: Mapping[tuple[str, str], str]) -> str:
+def describe(table: pd.DataFrame, searched: Mapping[tuple[str, str], Genome]) -> str:
     """Machines, data sets and sizes of a table, on which devices, and of what genome, for a subtitle: a line a data
     set."""
     texts = []
@@ -184,10 +176,10 @@ def describe(table: pd.DataFrame, genomes: Mapping[tuple[str, str], str]) -> str
         bases = "" if math.isnan(first["bases"]) else f" ({format_bases(first['bases'])})"
         devices = " and ".join(dict.fromkeys(own["device"].str.upper())) if "device" in own else ""
         where = f" on {devices}" if devices else ""
-        genome = genomes.get((str(source), str(machine)), "")
+        genome = searched.get((str(source), str(machine)))
         texts.append(
             f"{machine_label(str(source), str(machine))}: {case}, {how_many(first['queries'], 'read')}{bases}{where}"
-            + (f", {genome}" if genome else "")
+            + (f", genome {format_bases(genome.bases)}" if genome else "")
         )
     return "\n".join(texts)
 
