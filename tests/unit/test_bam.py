@@ -375,6 +375,20 @@ def test_sequences_in_memory_keep_their_letters_and_names(tmp_path: Path, index:
     assert records_of(tmp_path / "y.bam")[0].query_sequence == UNIT[:20] + "R" + UNIT[21:60]
 
 
+@pytest.mark.parametrize("max_edits", [1, 2])
+def test_letters_for_several_bases_are_placed_alike_whether_they_are_kept_or_not(index: str, max_edits: int) -> None:
+    text, letters = GENOME["chr10"], "NRYSWKMBDHVU"
+    reads = [
+        text[start : start + place] + letters[place % 12] + text[start + place + 1 : start + 44]
+        for place, start in enumerate(range(100, 144))
+    ]
+    kept = warpseed.find_reads(index, reads, max_edits=max_edits, keep_reads=True)
+    plain = warpseed.find_reads(index, reads, max_edits=max_edits)
+    assert plain.to_frame()["query"].nunique() == 44
+    for name in ("query", "contig", "start", "end", "strand"):
+        np.testing.assert_array_equal(getattr(kept, name), getattr(plain, name))
+
+
 # ------------------------------------------------------------------------------------------- nothing, and too much
 
 

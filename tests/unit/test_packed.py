@@ -45,6 +45,19 @@ class There(np.ndarray):
         return getattr(ufunc, method)(*(np.asarray(each) for each in inputs)).view(There)
 
 
+@pytest.mark.parametrize("length", [7, 8, 15, 32, 33, 40, 71])
+@pytest.mark.parametrize("letter", "NRYSWKMBDHVUnw")
+def test_a_letter_for_several_bases_is_marked_whether_it_is_kept_or_not(letter: str, length: int) -> None:
+    """At each place, alone and with its like as neighbours; searches must not depend on what is kept for BAM."""
+    bases = "".join(random.Random(length).choices("ACGT", k=length))
+    texts = [bases[:place] + letter + bases[place + 1 :] for place in range(length)]
+    texts += [bases[:place] + 2 * letter + bases[place + 2 :] for place in range(length - 1)] + [letter * length]
+    kept, plain = (pack(Queries.from_sequences(texts, letters=letters)) for letters in (True, False))
+    for ours, theirs in zip(kept, plain, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert all(int(plain.marks[plain.first[i] if len(plain.first) else i]) for i in range(min(length, 32)))
+
+
 @pytest.mark.parametrize("on_device", [False, True])
 def test_a_part_begins_where_its_words_do(on_device: bool) -> None:
     draw = random.Random(3)

@@ -46,8 +46,8 @@ __all__ = [
 BASES_A_WORD = 32
 """Bases of a 64-bit word."""
 
-_UNKNOWN = np.uint64(0x0404040404040404)
-"""The bit of code 4, which is no base, in each of eight bytes."""
+_UNKNOWN = np.uint64(0x0C0C0C0C0C0C0C0C)
+"""Bits 2 and 3 of a code in each of eight bytes: a code of `DECODE` that is no base, 4 to 14, has one of them."""
 _LOWER, _GATHER = np.uint64(0xFFFFFFFF), np.uint64(1 << 30 | 1 << 20 | 1 << 10 | 1)
 
 
@@ -161,7 +161,7 @@ def pack(queries: Queries, measured: Measured | None = None) -> Packed:
     Parameters
     ----------
     queries : Queries
-        Codes 0-3, and 4 for what is no base.
+        Codes 0-3, and 4, or where letters are kept those of `DECODE` behind it, for what is no base.
     measured : Measured, of these queries, where it is known
 
     Returns
