@@ -75,6 +75,10 @@ def test_an_option_that_is_none_is_a_sentence(index: SeedIndex, name: str, hint:
             search(index, ["ACGT"], **options)
 
 
+def test_the_package_lists_what_it_gives() -> None:
+    assert set(warpseed.__all__) <= set(dir(warpseed)) and all(hasattr(warpseed, name) for name in dir(warpseed))
+
+
 WATCHED = {
     name: call
     for name, call in ((name, getattr(warpseed, name)) for name in warpseed.__all__)

@@ -183,6 +183,16 @@ def test_wrong_files_are_named(tmp_path):
         read_records(path)
 
 
+@pytest.mark.parametrize("value", ["nan", "-1", "1e400", "-inf", "0"])
+def test_a_value_that_nothing_measured_has_is_refused(tmp_path, value):
+    path = tmp_path / "a.tsv"
+    write_records(path, [ROW, ROW])
+    before, _, after = path.read_text().rpartition("0.1234567890123")
+    path.write_text(before + value + after)
+    with pytest.raises(InputError, match="a.tsv holds the time .* of whole, .*, which nothing measured can have"):
+        read_records(path)
+
+
 def test_index_rows(tmp_path):
     report = [{"part": "bwt", "bytes": 10, "formula_bytes": 12}, {"part": "text", "bytes": 3, "formula_bytes": None}]
     write_records(tmp_path / "a.tsv", index_rows(report, bases=40, reference="lambda", tool="warpseed"))

@@ -183,9 +183,9 @@ def test_a_mistake_is_one_sentence_with_its_place(mistake: str, folder: Path) ->
 
 
 def test_a_sheet_that_is_not_there(folder: Path) -> None:
-    for path, reason in (("nowhere.tsv", "No such file"), (".", "Is a directory")):
+    for path, reason in (("nowhere.tsv", "No such file"), (".", "Is a directory"), ("a\0b", "embedded null byte")):
         with pytest.raises(
-            ConfigError, match=rf"sample sheet '{re.escape(path)}' \(.*'samples'\) cannot be read \({reason}"
+            ConfigError, match=rf"sample sheet {re.escape(repr(path))} \(.*'samples'\) cannot be read \({reason}"
         ):
             check_configuration({"samples": path}, load_schema(SCHEMAS))
 

@@ -252,7 +252,7 @@ def read_records(paths: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a file has another format or other columns, or a number is none.
+        If a file has another format or other columns, or a number is none, below 0 or infinite, or a whole time is 0.
     """
     import pandas as pd
 
@@ -291,8 +291,24 @@ def _read_one(path: Path) -> pd.DataFrame:
     return _typed(frame, str(path))
 
 
+_WHOLE = ("total", "search", "process")
+"""Stages that speedups are mostly made of, timed by the host's clock; one that is a part of these may take nothing."""
+
+
 def _typed(frame: pd.DataFrame, path: str) -> pd.DataFrame:
+    import numpy as np
+
     try:
-        return frame.astype({**dict.fromkeys(_INTEGERS, "int64"), "value": "float64"})
+        typed = frame.astype({**dict.fromkeys(_INTEGERS, "int64"), "value": "float64"})
     except ValueError as error:
         raise InputError(f"{path} holds a value that is no number ({error}); measure again to make it") from error
+    is_whole = (typed["metric"] == "time") & typed["stage"].isin(_WHOLE)
+    least = np.where(is_whole, np.nextafter(0, 1), 0.0)
+    wrong = np.flatnonzero(~((typed["value"] >= least) & (typed["value"] < np.inf)))
+    if len(wrong):
+        row = typed.iloc[int(wrong[0])]
+        raise InputError(
+            f"{path} holds the {row['metric']} {row['value']:g} of {row['item']}, {row['case']}, {row['stage']}, which "
+            "nothing measured can have; measure again to make it"
+        )
+    return typed

@@ -134,9 +134,10 @@ def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
         raise ConfigError(
             f"{path}: the sample sheet (configuration key 'samples') is not UTF-8 text: save it as tab-separated UTF-8."
         ) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # (the latter of a path with a zero byte)
+        why = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"The sample sheet '{path}' (configuration key 'samples') cannot be read ({error.strerror}): give the path "
+            f"The sample sheet {path!r} (configuration key 'samples') cannot be read ({why}): give the path "
             "of a tab-separated file, seen from the folder that Snakemake works in, or samples by name."
         ) from None
 
