@@ -79,6 +79,14 @@ def test_the_package_lists_what_it_gives() -> None:
     assert set(warpseed.__all__) <= set(dir(warpseed)) and all(hasattr(warpseed, name) for name in dir(warpseed))
 
 
+@pytest.mark.parametrize("value", [np.array(["cpu", "gpu"]), 1, None, b"cpu", ["fast"]], ids=str)
+@pytest.mark.parametrize("name", ["tier", "device", "report"])
+def test_a_choice_that_is_no_text_is_a_sentence(index: SeedIndex, name: str, value: Any) -> None:
+    search = warpseed.find_reads if name == "report" else warpseed.find_kmers
+    with pytest.raises(InputError, match=rf"^{name} is {re.escape(repr(value))}, but '"):
+        search(index, ["ACGT"], **{name: value})
+
+
 WATCHED = {
     name: call
     for name, call in ((name, getattr(warpseed, name)) for name in warpseed.__all__)

@@ -88,7 +88,7 @@ class Options(NamedTuple):
         ------
         InputError : one of them is of another kind or out of its range
         """
-        if self.tier not in ("fast", "paper"):
+        if not isinstance(self.tier, str) or self.tier not in ("fast", "paper"):
             raise InputError(f"tier is {self.tier!r}, but 'fast' or 'paper' was expected.")
         target_of(self.device)
         threads = check_number("threads", self.threads, 1)

@@ -22,11 +22,12 @@ def target_of(device: Any) -> tuple[str, tuple[int, ...]]:
     ------
     InputError : it is no device's name
     """
-    if device == "cpu":
+    name = device if isinstance(device, str) else ""
+    if name == "cpu":
         return "cpu", ()
-    if device in ("gpu", "gpu:all"):
-        return "gpu", (0,) if device == "gpu" else ()
-    numbers = device[4:].split(",") if isinstance(device, str) and re.fullmatch(r"gpu:[0-9]+(,[0-9]+)*", device) else []
+    if name in ("gpu", "gpu:all"):
+        return "gpu", (0,) if name == "gpu" else ()
+    numbers = name[4:].split(",") if re.fullmatch(r"gpu:[0-9]+(,[0-9]+)*", name) else []
     if not numbers or len(set(map(int, numbers))) < len(numbers):
         raise InputError(
             f"device is {device!r}, but 'cpu' or 'gpu' was expected, or GPUs by number: 'gpu:1', 'gpu:0,1', 'gpu:all'."

@@ -66,7 +66,7 @@ def read_search(
     from warpseed.one_error.search import ReadSearch
 
     checked = checked_options(options, ("max_edits", "both_strands", "report", "keep_reads", "watch"))
-    if report not in _REPORTS:
+    if not isinstance(report, str) or report not in _REPORTS:
         raise InputError(f"report is {report!r}, but {' or '.join(map(repr, _REPORTS))} was expected.")
     check_flag("both_strands", both_strands)
     check_flag("keep_reads", keep_reads)
