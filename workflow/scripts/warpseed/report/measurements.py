@@ -42,6 +42,7 @@ __all__ = [
     "headline",
     "joined",
     "load_measurements",
+    "printed_threads",
     "published_band",
     "published_of",
     "rows_of",
@@ -328,7 +329,8 @@ def _ends(methods: Iterable[Method]) -> list[int]:
     return sorted({threads[0], threads[-1]}) if threads else []
 
 
-def _printed_threads(paper: Paper) -> set[int]:
+def printed_threads(paper: Paper) -> set[int]:
+    """The numbers of CPU threads that the paper prints something of."""
     return {method["threads"] for method in paper.methods.values() if "threads" in method}
 
 
@@ -393,7 +395,7 @@ def speedups(measurements: Measurements, items: Iterable[str]) -> pd.DataFrame:
         numerator_s / denominator_s, or NaN with `status` "results differ", "results not checked" or, beside a peer,
         "repeats differ".
     """
-    table, printed = times(measurements, items), _printed_threads(measurements.paper)
+    table, printed = times(measurements, items), printed_threads(measurements.paper)
     rows = []
     for scope, part in (("index_open", headline(table)), ("process", table[table["stage"] == "process"])):
         for _, group in part.groupby(_CASE, sort=False):
@@ -419,7 +421,7 @@ def cross_speedups(measurements: Measurements, item: str, cpu_item: str, tier: s
         cpu = {m: row for m, row in by_method(group[group["item"] == cpu_item]).items() if m.device == "cpu"}
         own = [method for method in cpu if (method.tool, method.tier) == ("warpseed", tier)]
         for bottom in sorted(m for m in gpu if (m.tool, m.tier) == ("warpseed", tier)):
-            for threads in _beside_gpus(own, _printed_threads(measurements.paper)):
+            for threads in _beside_gpus(own, printed_threads(measurements.paper)):
                 top = cpu[Method("warpseed", tier, "cpu", 0, threads)]
                 rows.append(_speedup_row("gpu_over_cpu", "index_open", top, gpu[bottom]))
     return frame(rows, SPEEDUP_COLUMNS)

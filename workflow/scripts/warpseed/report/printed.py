@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from warpseed.report import tables
 from warpseed.report.blocks import Block, Cell, Group, Heading, Row, Table, Text, as_printed, shown_speedup
-from warpseed.report.measurements import Measurements, by_method, cases_of, found_nothing, published_of, rows_of
+from warpseed.report.measurements import (
+    Measurements,
+    by_method,
+    cases_of,
+    found_nothing,
+    printed_threads,
+    published_of,
+    rows_of,
+)
 from warpseed.report.words import case_title, format_number, format_range, format_seconds
 
 if TYPE_CHECKING:
@@ -122,7 +130,7 @@ def _machine_rows(measurements: Measurements, group: pd.DataFrame, speedups: pd.
             over_cells = [shown_speedup(over.get((gpus, threads))) for threads in ends]
             rows.append(Row([Cell(shown, none), queries, *cells, _time_cell(gpu.get(gpus)), *over_cells]))
         if tool == "warpseed" and tier == "paper":
-            printed = _printed_cores(measurements)
+            printed = max(printed_threads(measurements.paper), default=1)
             as_printed_n = f", n = {printed}" if printed in cpu and printed not in ends else ""
             if as_printed_n:  # the CPU's threads of the paper, neither one nor all of this machine
                 more = [_time_cell(cpu[printed]), Cell(""), Cell(""), shown_speedup(over.get((1, printed)))]
@@ -147,7 +155,7 @@ def _ratio_cells(
     over: Mapping[tuple[int, int], Mapping[str, Any]],
 ) -> list[Cell]:
     """Ratios of the paper tier to the paper: times for 1 core, the paper's n and the GPU, then the two speedups."""
-    cores = _printed_cores(measurements)
+    cores = max(printed_threads(measurements.paper), default=1)
     timed = [cpu.get(1), cpu.get(cores) if cores > 1 else None, gpu.get(1)]
     cells = [Cell(format_number(row["published_over_measured"]) if row else "") for row in timed]
     for threads in (1, cores):
@@ -155,12 +163,6 @@ def _ratio_cells(
         published = _published_speedup(measurements, row, threads) if row and row["status"] == "ok" else None
         cells.append(Cell(format_number(row["speedup"] / published) if row and published else ""))
     return cells
-
-
-def _printed_cores(measurements: Measurements) -> int:
-    """The most CPU threads that the paper prints anything of."""
-    methods = measurements.paper.methods.values()
-    return max((method.get("threads", 1) for method in methods if "gpus" not in method), default=1)
 
 
 def _published_speedup(measurements: Measurements, row: Mapping[str, Any], threads: int) -> float | None:
